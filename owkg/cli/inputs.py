@@ -5,8 +5,9 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import plain
 
@@ -23,8 +24,6 @@ def check_readable(paths: Iterable[Path | None]) -> None:
 
 def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -> None:
     """Stops where a file cannot be written, or is read; nothing is made, but the nearest folder is tried."""
-    from owkg.files.storage import writable_folder
-
     seen: set[Path] = set()
     taken = [path for path in filter(None, reads) if path.exists()]
     for out in filter(None, paths):
@@ -65,18 +64,20 @@ def collected() -> Iterator[list[str]]:
         yield notes
 
 
-def graph_in(folder: Path, **options: Any) -> "KnowledgeGraph":
-    """The graph in a folder, as `read_graph` takes the options; tells progress."""
+def graph_in(folder: Path, *, duplicates: str = "warn", layout: str | None = None) -> "KnowledgeGraph":
+    """The graph in a folder, as `read_graph` reads it; tells progress."""
     from owkg.kg import read_graph
 
     with progress(f"Reading {folder}", "steps") as update:
-        return read_graph(folder, on_progress=update, **options)
+        return read_graph(folder, duplicates=duplicates, layout=layout, on_progress=update)
 
 
-def graph_and_notes(folder: Path, **options: Any) -> "tuple[KnowledgeGraph, list[str]]":
+def graph_and_notes(
+    folder: Path, *, duplicates: str = "warn", layout: str | None = None
+) -> "tuple[KnowledgeGraph, list[str]]":
     """The graph in a folder, and the warnings about it."""
     with collected() as notes:
-        return graph_in(folder, **options), notes
+        return graph_in(folder, duplicates=duplicates, layout=layout), notes
 
 
 def graph_of(folder: Path | None) -> "KnowledgeGraph | None":

@@ -25,6 +25,18 @@ class Format(StrEnum):
 
 OutputFormat = Annotated[Format, typer.Option("--format", help="A table to read, or JSON.")]
 Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0, max=2**32 - 1)]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace OUT, if it was written by this command.")
+]
+Level = Annotated[int, typer.Option(min=1, help="Lowest relevance that is relevant.")]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        "--filter",
+        help="Splits whose known answers leave the candidates, or none.",
+        show_default="train,valid,test, as far as the graph has them, and --split",
+    ),
+]
 TestName = Literal["randomisation", "t", "wilcoxon"]
 
 DESIGN_HELP = (

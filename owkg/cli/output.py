@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from owkg.cli.options import Format
+from owkg.files.storage import written_aside
 from owkg.terminal.latex import latex, tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
@@ -43,7 +44,7 @@ def show(
     *,
     notes: Sequence[str] | None = None,
     frame: "pl.DataFrame | None" = None,
-    **written: Any,
+    ensure_ascii: bool = True,
 ) -> None:
     """Prints a result in a format that every command understands.
 
@@ -54,12 +55,12 @@ def show(
         lines: below the tables; for papers above them.
         notes: below the lines, and in the JSON object.
         frame: what CSV says.
-        **written: how `json.dumps` writes.
+        ensure_ascii: whether JSON spells letters beyond ASCII by their numbers.
     """
     if form == "json":
         if notes is not None and isinstance(payload, Mapping):
             payload = {**payload, "notes": notes}
-        print(json.dumps(payload, indent=2, allow_nan=False, default=_simple, **written))
+        print(json.dumps(payload, indent=2, allow_nan=False, default=_simple, ensure_ascii=ensure_ascii))
     elif form == "csv" and frame is not None:
         print(frame.write_csv(), end="")
     elif form == "latex":
@@ -171,7 +172,7 @@ def _readable(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else cell(value, ".6g")
 
 
-def _simple(value: Any) -> object:
+def _simple(value: "Path | pl.DataFrame") -> object:
     """What JSON says in the place of a frame or a path."""
     return str(value) if isinstance(value, Path) else rows_of(value)
 
@@ -185,8 +186,6 @@ def save_table(table: "pl.DataFrame", path: Path) -> Path:
 
 def write_table(table: "pl.DataFrame", path: Path) -> None:
     """Writes a polars frame as Parquet or CSV; a file that is there is replaced when all is written."""
-    from owkg.files.storage import written_aside
-
     with written_aside(path) as aside:
         table.write_parquet(aside) if path.suffix == ".parquet" else table.write_csv(aside)
 

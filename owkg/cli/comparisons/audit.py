@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
 from owkg.cli.options import Format, GraphOfSystems, OutputFormat, Seed, TestName, names_given, split_list
 from owkg.cli.output import cell, show, written_together
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import chance, line, printed
 
@@ -104,7 +106,6 @@ def audit(
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
         check_writable(report, [*files, *(lists or ()), *given])
     if out is not None:
-        from owkg.files.storage import writable_folder
         from owkg.pools.missing import AUDIT_SHEET
 
         writable_folder(out)
@@ -282,7 +283,7 @@ def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, flo
     return [*cells, "-" if queries is None else f"{queries:,.0f}", told]
 
 
-def _limits(stated: Any) -> str:
+def _limits(stated: dict[str, Sequence[float]] | Sequence[float] | None) -> str:
     """An interval of the box, or those of each system."""
     if isinstance(stated, dict):
         return "; ".join(f"{name} {_limits(own)}" for name, own in stated.items())

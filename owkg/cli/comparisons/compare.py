@@ -9,6 +9,7 @@ from owkg.cli import options
 from owkg.cli.inputs import graph_of, names_of_systems, noted
 from owkg.cli.options import split_list
 from owkg.cli.output import show
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 
 
@@ -55,7 +56,6 @@ def compare(
         owkg compare bm25.run bert.run --qrels topics.qrels --metric AP,nDCG@10,P@10 --format latex
     """
     from owkg.cli.comparisons import compare_output as output
-    from owkg.files.storage import writable_folder
     from owkg.ir.names import measures_named
     from owkg.judge import compare as compared
 

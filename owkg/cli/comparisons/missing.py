@@ -1,12 +1,12 @@
 """`owkg missing`: how many true answers a test set lacks, at least, by judgements."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from owkg.cli.inputs import check_readable, graph_and_notes
-from owkg.cli.options import DESIGN_HELP, Format, OutputFormat, split_list
+from owkg.cli.options import DESIGN_HELP, Format, Level, OutputFormat, split_list
 from owkg.cli.output import show, table_of
 from owkg.errors import naming
 
@@ -18,7 +18,7 @@ def missing(
     split: str = "test",
     by: str = "",
     unit: str = "answer",
-    level: Annotated[int, typer.Option(min=1)] = 1,
+    level: Level = 1,
     sample: Path | None = None,
     design: Annotated[str | None, typer.Option(metavar="DESIGN", help=DESIGN_HELP)] = None,
     ci: float = 0.95,
@@ -40,7 +40,6 @@ def missing(
         split: Whose sparsity is asked for.
         by: Divide by side, category, relation; several with commas.
         unit: What is counted: answers to queries, as metrics average over, or triples.
-        level: Lowest relevance that is relevant.
         sample (QRELS): The answers of the split that were drawn to have their queries judged: queries of more
             answers are drawn more often, and count less. Absent: all judged queries count alike.
         ci: Level of the confidence intervals, over queries.
@@ -57,9 +56,18 @@ def missing(
     judged, candidates, known = judgements(qrels, design)
     drawn = None if sample is None else judgements(sample).qrels
     how = design_of(known, judged, drawn)
-    options: Any = {"split": split, "unit": unit, "level": level, "ci": ci, "sample": drawn, "design": how}
     with naming({"qrels": f"{qrels}:"}):
-        found = missing_share(judged, graph, by=split_list(by), **options)
+        found = missing_share(
+            judged,
+            graph,
+            split=split,
+            by=split_list(by),
+            unit=unit,
+            level=level,
+            ci=ci,
+            sample=drawn,
+            design=how,
+        )
     hidden = [name for name in fact_splits(graph) if name not in known_splits(graph, split)]
     if any(len(graph.splits[name]) for name in hidden):
         notes.append(f"{', '.join(hidden)}: hold facts that {split} lacks, which do not count as known.")

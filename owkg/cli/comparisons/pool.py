@@ -9,7 +9,7 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import note
-from owkg.cli.options import Format, OutputFormat
+from owkg.cli.options import Format, OutputFormat, Overwrite
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
@@ -88,7 +88,7 @@ def pool(
     sources: bool = False,
     source_template: str | None = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
-    overwrite: bool = False,
+    overwrite: Overwrite = False,
     reading: Reading,
     form: OutputFormat = Format.TABLE,
 ) -> None:
@@ -134,7 +134,6 @@ def pool(
         source_template (URL): Fill that column with an address such as https://example.org/search?q={entity};
             also {answer}, {head}, {tail}, {relation}.
         seed: Of the order of sheets, and of the candidates for an expert.
-        overwrite: Replace OUT, if it was written by this command.
 
     Examples:
         owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test

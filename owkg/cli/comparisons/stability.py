@@ -8,6 +8,7 @@ import typer
 from owkg.cli import options
 from owkg.cli.inputs import graph_of, metrics_named, names_of_systems, noted
 from owkg.cli.output import Table, number, show
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 
 _SIZES = "0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95"
@@ -58,7 +59,6 @@ def stability(
         owkg stability ranks.parquet --metric mrr,macro-map@20 --size 0.1,0.5 --coefficient tau-ap
     """
 
-    from owkg.files.storage import writable_folder
     from owkg.ir.names import measures_named
     from owkg.judge.scores import require_placed, scores
     from owkg.judge.stability import stability as measured

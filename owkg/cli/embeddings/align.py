@@ -89,7 +89,7 @@ def align(
     data = room.read_alignment(folder, train_share=train_share, seed=seed, many_to_many=many_to_many)
     source = matrix or embeddings
     if matrix is not None:
-        given: Any = room.read_similarity(matrix, data)
+        given = room.read_similarity(matrix, data)
         table = room.rank_matrix(data, given, model=name)
     else:
         if embeddings is not None:

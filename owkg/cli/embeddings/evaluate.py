@@ -11,7 +11,7 @@ from owkg.cli.commands import Given
 from owkg.cli.embeddings.scorers import ScorerOptions, scorer_of
 from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, graph_in
-from owkg.cli.options import Format, OutputFormat, split_list, splits_given
+from owkg.cli.options import Filter, Format, OutputFormat, split_list, splits_given
 from owkg.errors import naming
 from owkg.terminal.progress import progress
 
@@ -56,7 +56,7 @@ def evaluate(
     out: Path | None = None,
     scorer: ScorerOptions,
     split: str = "test",
-    filter_: str | None = None,
+    filter_: Filter = None,
     queries: Path | None = None,
     unseen: str = "error",
     raw: bool = False,
@@ -86,8 +86,6 @@ def evaluate(
         out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; with --sample, .csv of the
             estimates.
         split: Whose triples are ranked.
-        filter_: Splits whose known answers leave the candidates, or none. [default: train,valid,test, as far
-            as the graph has them, and --split]
         queries (FILE): Ask only these queries, such as queries.tsv of owkg sample.
         unseen (error|drop|last): What becomes of triples with an entity or relation of the graph that the
             model has never seen: an error, left out, or ranked last. Candidates are what it has seen.

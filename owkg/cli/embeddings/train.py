@@ -188,6 +188,9 @@ def train(
         _train_seeds(kg, chosen, seeds, out, where(scheduler, workers), form)
         return
     given.refuse(["workers", "scheduler"], "needs --seeds")
+    if together.coordinator is None and not together.distributed:
+        why = "has no effect without --coordinator or --distributed"
+        given.refuse(["num_processes", "process_id", "timeout_s"], why)
     with (
         naming_options((*(field.name for field in fields(options)), *_OTHERS)),
         collected() as notes,
@@ -218,17 +221,14 @@ def train(
 @contextmanager
 def _connected(together: Processes) -> Iterator[bool]:
     """Yields whether this process tells what is done: one of those that train together does."""
-    given = together.numbers()
     if together.coordinator is None and not together.distributed:
-        for name in given:
-            raise ValueError(f"`{name}` has no effect without --coordinator or --distributed.")
         yield True
         return
     from owkg.train.hosts import connect, is_first
 
     if together.distributed and together.coordinator is not None:
         raise ValueError("`coordinator` cannot be combined with --distributed, which finds its own.")
-    connect(together.coordinator, **given)
+    connect(together.coordinator, **together.numbers())
     # Libraries that carry what devices tell each other write on standard output, which is for results.
     sys.stdout.flush()
     output = os.dup(1)

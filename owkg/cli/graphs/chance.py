@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.inputs import check_ending, check_writable, collected, graph_in
-from owkg.cli.options import Format, OutputFormat, split_list, splits_given
+from owkg.cli.options import Filter, Format, OutputFormat, split_list, splits_given
 from owkg.cli.output import show, table_of, write_table
 from owkg.errors import naming
 
@@ -14,7 +14,7 @@ def chance(
     *,
     metric: list[str] | None = None,
     split: str = "test",
-    filter_: str | None = None,
+    filter_: Filter = None,
     adjust: list[str] | None = None,
     side: str = "both",
     out: Path | None = None,
@@ -29,8 +29,6 @@ def chance(
         folders (DIR...): Folders of graphs.
         metric: Names of metrics, with commas; repeatable. [default: the usual ones]
         split: Whose triples are ranked.
-        filter_: Splits whose known answers leave the candidates, or none. [default: train,valid,test, as far
-            as the graph has them, and --split]
         adjust (NAME=VALUE): A published value to adjust, such as mrr=0.358; repeatable.
         side: Of --adjust: head, tail, or both.
         out (FILE): Also write all chance levels, as .parquet or .csv.

@@ -5,10 +5,10 @@ from typing import Any
 
 from owkg.cli.commands import group
 from owkg.cli.inputs import graph_and_notes, note
-from owkg.cli.options import Format, OutputFormat, Seed
+from owkg.cli.options import Format, OutputFormat, Overwrite, Seed
 from owkg.cli.output import show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, printed
+from owkg.terminal.tables import line, new_table, plain, put
 
 
 def info(folder: Path, *, layout: str | None = None, form: OutputFormat = Format.TABLE) -> None:
@@ -45,7 +45,7 @@ def sample(
     share: float,
     split: str = "test",
     seed: Seed = 0,
-    overwrite: bool = False,
+    overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Draws a share of the triples of a split that keeps the distribution of its relations.
@@ -59,7 +59,6 @@ def sample(
         out (OUT): Folder to write.
         share: Of the triples that is drawn, in (0, 1].
         split: Whose triples are drawn.
-        overwrite: Replace OUT, if it was written by this command.
 
     Examples:
         owkg kg sample data/fb15k237 sample --share 0.05
@@ -117,9 +116,13 @@ def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     names = [
         name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
     ]
-    printed(
-        "", [title, *names], [[row, *(_cell(values[name]) for name in names)] for row, values in rows.items()]
-    )
+    table = new_table()
+    table.add_column(title)
+    for name in names:
+        table.add_column(plain(name), justify="right")
+    for row, values in rows.items():
+        table.add_row(plain(row), *(_cell(values[name]) for name in names))
+    put(table)
 
 
 def _cell(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from owkg.cli.inputs import collected
-from owkg.cli.options import Format, OutputFormat, split_list
+from owkg.cli.options import Format, OutputFormat, Overwrite, split_list
 from owkg.cli.output import Table, show
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def sample(
     both_sides: bool = False,
     layout: str = "openke,libkge",
     figure: bool = True,
-    overwrite: bool = False,
+    overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Draws an open-world benchmark with dialled incompleteness from a closed world.
@@ -65,7 +65,6 @@ def sample(
         both_sides: Ask for heads too, not only for tails.
         layout: Layouts to write beside the labelled files; none for none.
         figure: Draw card.png.
-        overwrite: Replace OUT, if it was written by this command.
 
     Examples:
         owkg sample facts.tsv benchmark --density 0.75 --train-rate 0.7

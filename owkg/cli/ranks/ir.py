@@ -1,12 +1,10 @@
 """`owkg ir`: measures of TREC runs, as trec_eval has them."""
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-import typer
+from typing import Literal
 
 from owkg.cli.inputs import check_readable, check_writable, noted
-from owkg.cli.options import names_given
+from owkg.cli.options import Level, names_given
 from owkg.cli.output import Table, show, write_table
 
 
@@ -15,7 +13,7 @@ def ir(
     *,
     qrels: Path,
     metric: list[str] | None = None,
-    level: Annotated[int, typer.Option(min=1)] = 1,
+    level: Level = 1,
     intersect: bool = False,
     per_query: Path | None = None,
     ci: float = 0.95,
@@ -31,7 +29,6 @@ def ir(
         qrels (QRELS): TREC judgements.
         metric: AP, nDCG@10, P@10, Recall@100, Success@5, RR, Rprec, Bpref, infAP, RBP(p=0.8), Judged@10, or
             trec_eval's names; several with commas. Absent: AP, nDCG@10, P@10, Recall@100, RR.
-        level: Lowest relevance that is relevant.
         intersect: Only queries that every system answers. Absent: every judged query counts.
         per_query (FILE): Also write a row each query as CSV.
         ci: Level of the intervals, over queries.

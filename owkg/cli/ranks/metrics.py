@@ -12,6 +12,7 @@ from owkg.cli.options import split_list
 from owkg.cli.output import show, table_of
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 
 if TYPE_CHECKING:
@@ -158,7 +159,6 @@ def _computed(
 ) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
     from owkg import checks
-    from owkg.files.storage import writable_folder
     from owkg.metrics.sources import reports
     from owkg.ranks import RankTable
     from owkg.ranks.dataset import is_dataset
