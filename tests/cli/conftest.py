@@ -25,11 +25,15 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 
 @pytest.fixture
 def done(call: Call) -> Callable[..., str]:
-    """Runs a command line that has nothing to say on standard error; gives what it prints."""
+    """Runs a command line that succeeds, with silent standard error; gives what it prints.
 
-    def run_it(*arguments: object) -> str:
+    With `notes`, standard error holds notes and names of files that were written.
+    """
+
+    def run_it(*arguments: object, notes: bool = False) -> str:
         code, out, err = call(*arguments)
-        assert (code, err) == (0, "")
+        said = [line for line in err.splitlines() if not line.startswith(("owkg: note: ", "wrote "))]
+        assert (code, said, bool(err)) == (0, [], notes)
         return out
 
     return run_it

@@ -187,22 +187,21 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
     assert parts["queries"].item() == QUERIES // 2
 
 
-def test_runs_are_ranked_under_each_qrels(folder, call):
+def test_runs_are_ranked_under_each_qrels(folder, done):
     labels = ("--qrels", folder / "sparse.qrels", "--kg", folder / "graph")
     asked = ("--metric", "hits@1", "--format", "json", "--test", "t")
-    code, printed, _ = call("compare", folder / "both.run", *labels, *asked)
-    assert code == 0
+    printed = done("compare", folder / "both.run", *labels, *asked)
     values = json.loads(printed)["values"]
     assert [row["system"] for row in values] == ["a", "b"]
     # All that a run lists are answers: the first of a list is one, unless it is missing from the labels.
     assert all(0 < row["value"] < 1 for row in values)
 
 
-def test_a_part_that_the_first_qrels_lack(folder, call, tmp_path):
+def test_a_part_that_the_first_qrels_lack(folder, done, tmp_path):
     only = [line for line in (folder / "sparse.qrels").read_text().splitlines(True) if "|r0|" in line]
     (tmp_path / "few.qrels").write_text("".join(only))
     labels = ("--qrels", tmp_path / "few.qrels", "--qrels", folder / "full.qrels")
-    code, printed, _ = call(
+    printed = done(
         "compare",
         *three(folder),
         *labels,
@@ -214,8 +213,8 @@ def test_a_part_that_the_first_qrels_lack(folder, call, tmp_path):
         "t",
         "--format",
         "json",
+        notes=True,
     )
-    assert code == 0
     parts = {(row["relation"], row["qrels"]): row for row in json.loads(printed)["parts"]}
     assert ("r1", "few") not in parts
     assert parts["r1", "full"]["tau_with_first_qrels"] is None
@@ -353,8 +352,7 @@ def test_stability(folder, call, done, tmp_path):
     ]
     assert rows[0]["mean"] < rows[1]["mean"] <= 1
     assert call(*asked, "--format", "json")[1] == printed
-    code, printed, _ = call(*asked, "--out", tmp_path / "out")
-    assert code == 0
+    printed = done(*asked, "--out", tmp_path / "out", notes=True)
     assert "tau of the order on a share of 30 queries" in printed
     draws = pl.read_csv(tmp_path / "out" / "stability_draws.csv")
     assert draws.shape == (200, 4)
@@ -373,8 +371,7 @@ def test_stability_by_triple(folder, call, done, tmp_path):
     assert [row["triples"] for row in shown["results"]] == [found.queries[0]] * 2
     assert [row["mean"] for row in shown["results"]] == pytest.approx(found.mean[:, 0])
     assert json.loads(call(*asked, "--format", "json")[1])["unit"] == "query"
-    code, printed, _ = call(*asked, "--unit", "triple", "--out", tmp_path / "out")
-    assert code == 0
+    printed = done(*asked, "--unit", "triple", "--out", tmp_path / "out", notes=True)
     assert f"on a share of {2 * found.queries[0]} triples with that on all" in printed
     assert pl.read_csv(tmp_path / "out" / "stability.csv").columns[2] == "triples"
 
@@ -401,11 +398,10 @@ def test_stability_refuses(arguments, message, folder, call, refused):
 # --- what is shown
 
 
-def test_two_systems_show_their_difference_first(folder, call):
+def test_two_systems_show_their_difference_first(folder, call, done):
     asked = ("compare", folder / "a.parquet", folder / "b.parquet", "--metric", "mrr,mr,macro-mrr")
     found = json.loads(call(*asked, "--format", "json")[1])["pairs"]
-    code, printed, _ = call(*asked)
-    assert code == 0
+    printed = done(*asked)
     first = printed.split("interval] #place")[0]
     for row in found:
         assert row["lower"] < row["difference"] < row["upper"]
@@ -417,7 +413,7 @@ def test_two_systems_show_their_difference_first(folder, call):
 
 
 @pytest.mark.parametrize("command", ["compare", "stability"])
-def test_tables_fit_eighty_columns(folder, call, command, tmp_path, monkeypatch):
+def test_tables_fit_eighty_columns(folder, done, command, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     name = "a system of a long name, as people give them when they try many settings"
     many = []
@@ -427,18 +423,16 @@ def test_tables_fit_eighty_columns(folder, call, command, tmp_path, monkeypatch)
         many.append(path)
     labels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels")
     more = (*labels, "--draws", 9) if command == "compare" else ("--draws", 5)
-    code, printed, _ = call(command, *many, *more)
-    assert code == 0
+    printed = done(command, *many, *more, notes=command == "compare")
     assert max(map(len, printed.splitlines())) <= 81
     assert all(len(line) <= 80 for line in printed.splitlines() if line.startswith("  "))
     assert ("and 15 more pairs" in printed) == (command == "compare")
 
 
-def test_csv_latex_and_markdown(folder, call):
+def test_csv_latex_and_markdown(folder, call, done):
     labels = ("--qrels", folder / "full.qrels", "--qrels", folder / "sparse.qrels")
     asked = ("compare", *three(folder), *labels, "--metric", "mrr,macro-mrr", "--draws", 99)
-    code, printed, _ = call(*asked, "--format", "csv")
-    assert code == 0
+    printed = done(*asked, "--format", "csv", notes=True)
     table = pl.read_csv(printed.encode())
     found = json.loads(call(*asked, "--format", "json")[1])
     assert len(table) == len(found["values"]) + len(found["pairs"]) + len(found["agreement"]) + 2
@@ -453,13 +447,11 @@ def test_csv_latex_and_markdown(folder, call):
     tau = table.filter(quantity="tau", metric="mrr")
     assert tau["interval"].to_list() == ["replication", "confidence"]
     assert tau["value"].n_unique() == 1
-    code, printed, _ = call(*asked, "--format", "latex")
-    assert code == 0
+    printed = done(*asked, "--format", "latex", notes=True)
     assert printed.count(r"\begin{tabular}{lrr}") == printed.count(r"\end{tabular}") == 4
     assert "a -- b & $" in printed
     assert all(line.startswith(("%", "\\")) or line.endswith(r"\\") for line in printed.splitlines())
-    code, printed, _ = call(*asked, "--format", "markdown")
-    assert code == 0
+    printed = done(*asked, "--format", "markdown", notes=True)
     assert printed.count("|---|---:|---:|") == 4
     assert "| a - b | -" in printed
 
@@ -477,8 +469,7 @@ def test_labels_are_neither_markup_nor_commands(folder, call, done, tmp_path):
         printed = done("compare", *asked, *more)
         assert "\x1b" not in printed
     assert r"[/bold]\x1b[31mr0" in call("compare", *asked)[1]
-    code, printed, _ = call("metrics", *paths, "--by", "relation", "--metric", "mrr")
-    assert code == 0
+    printed = done("metrics", *paths, "--by", "relation", "--metric", "mrr", notes=True)
     assert "\x1b" not in printed
     assert r"[/bold]\x1b[31mr0" in printed
     assert "[/]a" in printed

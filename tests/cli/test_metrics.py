@@ -159,7 +159,7 @@ def _of_seeds(*seeds):
     return pl.concat([_table(seed).with_columns(seed=seed) for seed in seeds])
 
 
-def test_a_model_with_seeds_is_one_row(folder, call, answer):
+def test_a_model_with_seeds_is_one_row(folder, done, answer):
     """In one file and in two; rows of seeds as of tables of their own."""
     write_ranks(_of_seeds(1, 2, 3), "m.parquet")
     for seeds in ((1, 2), (3,)):
@@ -177,13 +177,11 @@ def test_a_model_with_seeds_is_one_row(folder, call, answer):
         assert "seeds" not in each[0]
         write_ranks(_table(2), "alone.parquet")
         assert each[1] == answer(f"alone.parquet --metric {name}")["both"]["realistic"][name]
-    code, out, _ = call("m.parquet --metric mrr")
-    assert code == 0
+    out = done("m.parquet --metric mrr")
     assert "mean ± deviation over 3 seeds; 95% confidence intervals over queries and seeds" in " ".join(
         out.split()
     )
-    code, out, _ = call("m.parquet transe.parquet --metric mrr --format latex")
-    assert code == 0
+    out = done("m.parquet transe.parquet --metric mrr --format latex")
     assert r"$\pm$" in out
 
 

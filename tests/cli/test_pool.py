@@ -81,9 +81,8 @@ def test_a_pool(call, folder):
     assert "0 functional, 1 type" in out
 
 
-def test_json_and_metadata(call, folder):
-    code, out, _ = call("pool", *MAKE, *RULES, "--truth", "test", "--format", "json")
-    assert code == 0
+def test_json_and_metadata(done, folder):
+    out = done("pool", *MAKE, *RULES, "--truth", "test", "--format", "json")
     shown, card = json.loads(out), json.loads((folder / "pool" / "metadata.json").read_text())
     assert shown == {"out": "pool"} | card
     assert card["sizes"] == [
@@ -104,7 +103,7 @@ def test_equal_input_gives_equal_files(call, folder):
     assert checksums(folder / "a") == checksums(folder / "b")
 
 
-def test_what_is_true_and_not_pooled(call, folder):
+def test_what_is_true_and_not_pooled(call, done, folder):
     (folder / "qrels").write_text("ann|knows|? 0 lima 1\nann|knows|? 0 oslo 0\nben|knows|? 0 cat -1\n")
     assert call("pool", *MAKE, "--truth", "qrels")[0] == 0
     relevances = dict(
@@ -112,8 +111,7 @@ def test_what_is_true_and_not_pooled(call, folder):
     )
     assert relevances == {"ann": -1, "cat": -1, "oslo": 0, "lima": 1}
     options = ["--truth", "qrels", "--closed-world", "--overwrite"]
-    code, out, _ = call("pool", *MAKE, *options)
-    assert code == 0
+    out = done("pool", *MAKE, *options)
     relevances = dict(
         read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "relevance").rows()
     )
@@ -311,7 +309,7 @@ def test_a_part_of_a_sheet(call, sheets):
     assert (code, err) == (0, "owkg: note: 1 candidates that are to be judged are in no sheet.\n")
 
 
-def test_what_annotators_found_decides_between_runs(call, refused, folder):
+def test_what_annotators_found_decides_between_runs(call, done, refused, folder):
     """From the runs to a pool, to a sheet, to judgements, to another order of the systems."""
     assert call("pool", *MAKE, "--truth", "test")[0] == 0
     header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
@@ -321,8 +319,7 @@ def test_what_annotators_found_decides_between_runs(call, refused, folder):
     (folder / "filled.tsv").write_text("\n".join([header, *filled]) + "\n")
     assert call("pool", "--read", "filled.tsv", *READ)[0] == 0
     compare = ["compare", "one.run", "two.run.gz", "--kg", "graph", "--metric", "mrr", "--format", "json"]
-    code, out, _ = call(*compare, "--qrels", "judged.qrels", "--qrels", "test")
-    assert code == 0
+    out = done(*compare, "--qrels", "judged.qrels", "--qrels", "test")
     values = {(row["qrels"], row["system"]): row["value"] for row in json.loads(out)["values"]}
     assert values["test", "one"] > 0
     assert values["judged", "two"] > values["test", "two"] * 2 / 3
@@ -410,9 +407,8 @@ def test_one_system_gains_nothing_to_speak_of(call, folder):
     assert bias_of(folder / "pool", read_judgements("pool/pool.qrels")) == []
 
 
-def test_two_sheets(call, answer, sheets):
-    code, out, _ = call("pool", "--read", "first.tsv", "--read", "second.tsv", *READ)
-    assert code == 0
+def test_two_sheets(done, answer, sheets):
+    out = done("pool", "--read", "first.tsv", "--read", "second.tsv", *READ)
     assert "wrote judged.qrels: 5 candidates, 2 relevant, 0 not relevant, 3 not judged" in out
     assert "both judged 3, agreeing 66.67 %, kappa 0.0000" in out
     assert "2 unsure, 0 in one sheet only" in out
@@ -470,7 +466,7 @@ def test_nothing_is_lost(call, sheets, out):
         assert (sheets / out).read_bytes() == before
 
 
-def test_three_sheets_have_a_majority(call, answer, sheets):
+def test_three_sheets_have_a_majority(done, answer, sheets):
     text = (sheets / "second.tsv").read_text()
     (sheets / "third.tsv").write_text(text)
     many = [part for name in ("first", "second", "third") for part in ("--read", f"{name}.tsv")]
@@ -486,8 +482,7 @@ def test_three_sheets_have_a_majority(call, answer, sheets):
         ["second.tsv", "third.tsv"],
     ]
     (sheets / "fourth.tsv").write_text((sheets / "first.tsv").read_text())
-    code, out, _ = call("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite")
-    assert code == 0
+    out = done("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite")
     assert "no majority, so not judged" in out
     assert "all 4 judged 3: Fleiss' kappa" in out
     assert "3 not judged" in out
@@ -496,11 +491,10 @@ def test_three_sheets_have_a_majority(call, answer, sheets):
 # --- rules, truths and budgets
 
 
-def test_no_rule_unless_asked_for_and_what_it_costs(call, folder):
+def test_no_rule_unless_asked_for_and_what_it_costs(call, done, folder):
     assert call("pool", *MAKE)[0] == 0
     assert pl.read_csv("pool/pool.tsv", separator="\t")["rule"].null_count() == 5
-    code, out, _ = call("pool", *MAKE, *RULES, "--overwrite")
-    assert code == 0
+    out = done("pool", *MAKE, *RULES, "--overwrite")
     assert "answers known to be true (valid) that the rules would reject" in out
     card = json.loads((folder / "pool" / "metadata.json").read_text())
     cost = card["rule_cost"]
@@ -685,9 +679,8 @@ def torn(call, folder):
     return folder
 
 
-def test_a_third_annotator_decides_conflicts(call, refused, torn):
-    code, out, _ = call(*TWO, "--conflicts", "c.tsv")
-    assert code == 0
+def test_a_third_annotator_decides_conflicts(call, done, refused, torn):
+    out = done(*TWO, "--conflicts", "c.tsv")
     assert "wrote c.tsv: 2 candidates to judge" in out
     assert "2 not judged" in out
     original = pl.read_csv("pool/sheet.tsv", separator="\t")
@@ -700,8 +693,7 @@ def test_a_third_annotator_decides_conflicts(call, refused, torn):
         *TWO, "--conflicts", "c.tsv", "--overwrite"
     )
     fill("c.tsv", "third.tsv", {"cat": "y"})
-    code, out, _ = call(*TWO, "--third", "third.tsv", "--overwrite", "--conflicts", "again.tsv")
-    assert code == 0
+    out = done(*TWO, "--third", "third.tsv", "--overwrite", "--conflicts", "again.tsv")
     assert "third.tsv decides 2 of 2 conflicts" in out
     assert "no conflicts are left, so again.tsv is not written" in out
     assert "2 relevant, 3 not relevant, 0 not judged" in out
@@ -736,10 +728,9 @@ def test_bad_third_sheets(call, refused, torn):
     assert "--third must decide conflicts, and there are none, got short.tsv" in call(*read)[2]
 
 
-def test_an_expert_checks_a_sample(call, refused, torn):
+def test_an_expert_checks_a_sample(call, done, refused, torn):
     one = ["pool", "--read", "a.tsv", *READ, "--expert", "e.tsv"]
-    code, out, _ = call(*one, "--expert-sample", "3", "--seed", "5")
-    assert code == 0
+    out = done(*one, "--expert-sample", "3", "--seed", "5")
     assert "wrote e.tsv: 3 candidates to judge" in out
     sample = pl.read_csv("e.tsv", separator="\t")
     assert sample["label"].null_count() == 3
@@ -747,8 +738,7 @@ def test_an_expert_checks_a_sample(call, refused, torn):
     assert "e.tsv, line 2: the label must not be blank" in refused(*one, "--overwrite")
     fill("e.tsv", "said.tsv", {"cat": "y", "ann": "n", "ben": "y", "oslo": "y"})
     back = ["pool", "--read", "a.tsv", *READ, "--expert", "said.tsv", "--overwrite"]
-    code, out, _ = call(*back)
-    assert code == 0
+    out = done(*back)
     assert "labels that the expert checked" in out
     found = json.loads(call(*back, "--format", "json")[1])["expert"]
     everything, _, relevant = found["shares"]
