@@ -482,7 +482,7 @@ def test_three_sheets_have_a_majority(done, answer, sheets):
         ["second.tsv", "third.tsv"],
     ]
     (sheets / "fourth.tsv").write_text((sheets / "first.tsv").read_text())
-    out = done("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite")
+    out = done("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite", notes=True)
     assert "no majority, so not judged" in out
     assert "all 4 judged 3: Fleiss' kappa" in out
     assert "3 not judged" in out
