@@ -7,7 +7,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import typer
 
@@ -180,7 +179,7 @@ def heard() -> None:
     """
     dropped = sys.unraisablehook
 
-    def again(what: Any) -> None:
+    def again(what: "sys.UnraisableHookArgs") -> None:
         number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(what.exc_type)
         if number is None:
             dropped(what)

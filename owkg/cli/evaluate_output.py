@@ -1,16 +1,17 @@
 """Output of `owkg evaluate`."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from owkg.cli.embeddings.scorers import Source, scorer_of
 from owkg.cli.options import Format
-from owkg.cli.output import rows_of, show
+from owkg.cli.output import Table, show, show_metrics, write_table
 from owkg.errors import naming
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, printed
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _METRICS = ("mrr", "hits@10", "mr")
 # Entities below which intervals of sampled evaluation are too short.
@@ -22,7 +23,7 @@ def filtered_by(names: Sequence[str]) -> str:
     return f"filtered by {', '.join(names)}" if names else "not filtered"
 
 
-def filter_note(table: Any, split: str | None, names: Sequence[str]) -> list[str]:
+def filter_note(table: "pl.DataFrame", split: str | None, names: Sequence[str]) -> list[str]:
     """A note if splits filter, but the answers that are ranked do not leave each other's candidates."""
     if not names or table["filtered"].all():
         return []
@@ -44,35 +45,33 @@ def unseen_note(unseen: dict[str, Any], split: str | None) -> list[str]:
     ]
 
 
-def values_by_side(table: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+def values_by_side(table: "pl.DataFrame", names: Sequence[str]) -> list[dict[str, Any]]:
     """The value of each metric on each side of a rank table and on both; over seeds, with the deviation."""
-    import numpy as np
-
     from owkg import metrics
 
-    tasks, rows = metrics.tasks_of(table)
-    side = rows["side"].to_numpy()
-    seeds = rows["seed"].to_numpy() if "seed" in rows.columns else np.zeros(len(rows), np.int64)
-    parts = {one: side == one for one in dict.fromkeys(side.tolist())}
-    if len(parts) > 1:
-        parts["both"] = np.ones(len(rows), bool)
-    realistic = metrics.Ties.REALISTIC
-    chosen = [metrics.metric(name) for name in names]
-    found = {
-        which: metrics.evaluate(
-            metrics.part_of(tasks, part), chosen, ties=[realistic], level=None, seeds=seeds[part]
-        )[realistic]
-        for which, part in parts.items()
-    }
-    results = [{"metric": name} | {which: own[name].value for which, own in found.items()} for name in names]
-    if len(np.unique(seeds)) > 1:
-        last = found[list(parts)[-1]]
-        results = [row | {"over_seeds": last[row["metric"]].deviation_over_seeds} for row in results]
+    found = metrics.report(
+        metrics.tasks_of(table), [metrics.metric(name) for name in names], ties=["realistic"], level=None
+    )
+    sides = table["side"].unique(maintain_order=True).to_list()
+    sides += ["both"] if len(sides) > 1 else []
+    results = []
+    for name in names:
+        by_side = {row["side"]: row for row in found.filter(metric=name).iter_rows(named=True)}
+        result: dict[str, Any] = {"metric": name} | {side: by_side[side]["value"] for side in sides}
+        if "seeds" in found.columns:
+            result["over_seeds"] = by_side[sides[-1]]["deviation_over_seeds"]
+        results.append(result)
     return results
 
 
 def show_ranks(
-    source: Path, table: Any, out: Path, about: dict[str, Any], notes: list[str], form: Format
+    source: Path,
+    table: "pl.DataFrame",
+    out: Path,
+    about: dict[str, Any],
+    form: Format,
+    lines: Sequence[str],
+    notes: Sequence[str],
 ) -> None:
     """Prints a few metrics of a rank table, by side, and how it was made."""
     results = values_by_side(table, _METRICS)
@@ -82,14 +81,8 @@ def show_ranks(
         setting |= {"filtered": bool(table["filtered"].all()), "filter": about["filter"], "out": str(out)}
     else:
         setting |= {"filtered by": ", ".join(about["filter"]) or "nothing"}
-    show(
-        f"{source}",
-        setting,
-        results,
-        form,
-        **{k: about[k] for k in ("queries", "unseen") if k in about},
-        notes=notes,
-    )
+    more = {key: about[key] for key in ("queries", "unseen") if key in about}
+    show_metrics(str(source), setting, results, form, lines, notes=notes, **more)
 
 
 def show_estimates(
@@ -97,7 +90,6 @@ def show_estimates(
 ) -> None:
     """Estimates metrics of a scorer without bias, prints them, and writes them where there is an `out`."""
     from owkg.evaluation import sampled
-    from owkg.files.storage import written_aside
 
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"`out` must end in .csv with --sample, got {out}.")
@@ -106,8 +98,7 @@ def show_estimates(
     with progress("Sampling", "thousandths") as update, naming(names):
         found = sampled(scorer.trained, scorer.graph, metrics, on_progress=update, **options)
     if out is not None:
-        with written_aside(out) as aside:
-            found.values.write_csv(aside)
+        write_table(found.values, out)
     none = found.values.filter(found.values["sampling_error"] == 0)
     if len(none) and found.typical_share < 1:
         named = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())
@@ -119,10 +110,6 @@ def show_estimates(
             f"among {scorer.graph.num_entities:,} entities full evaluation takes a moment and has no "
             "sampling error; these intervals are too short there"
         )
-    shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
-    if form is Format.JSON:
-        print(json.dumps({"results": rows_of(found.values), **shares, "notes": notes}, indent=2))
-        return
     cells = [
         [
             row["side"],
@@ -136,10 +123,9 @@ def show_estimates(
     ]
     heads = ["side", "metric", "estimate", "95% interval", "full evaluation", "error"]
     title = f"{source.path}: unbiased estimates, {options['ties']} ranks, {options['split']}"
-    printed(title, heads, cells)
-    line(
+    told = (
         f"scores: {found.typical_share + found.sampled_share:.1%} of all; {found.typical_share:.1%} are of "
         f"typical candidates, {found.sampled_share:.2%} of others"
     )
-    for note in notes:
-        line(f"note: {note}")
+    shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
+    show(form, {"results": found.values, **shares}, [Table(title, heads, cells)], [told], notes=notes)

@@ -1,12 +1,19 @@
-"""Checks of input files and output folders before the work begins."""
+"""Checks of input files and output folders before the work begins; graphs, metrics and notes of inputs."""
 
+import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
+from owkg.terminal.tables import plain
+
+if TYPE_CHECKING:
+    from owkg.kg import KnowledgeGraph
+    from owkg.metrics.measures import Metric
 
 
 def check_readable(paths: Iterable[Path | None]) -> None:
@@ -17,8 +24,6 @@ def check_readable(paths: Iterable[Path | None]) -> None:
 
 def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -> None:
     """Stops where a file cannot be written, or is read; nothing is made, but the nearest folder is tried."""
-    from owkg.files.storage import writable_folder
-
     seen: set[Path] = set()
     taken = [path for path in filter(None, reads) if path.exists()]
     for out in filter(None, paths):
@@ -36,10 +41,17 @@ def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -
             raise OSError(f"{out}: cannot be written: {error.strerror}.") from None
 
 
+def check_ending(name: str, path: Path | None, *endings: str) -> None:
+    """Stops where an option names a file of another kind; the last of the `endings` is said after "or"."""
+    if path is not None and path.suffix not in endings:
+        raise ValueError(
+            f"`{name}` must end in {', '.join(endings[:-1])} or {endings[-1]}, got {path.name!r}."
+        )
+
+
 def check_figure(figure: Path | None) -> None:
     """Stops where `--figure` names no picture."""
-    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise ValueError(f"`figure` must end in .png, .pdf or .svg, got {figure.name!r}.")
+    check_ending("figure", figure, ".png", ".pdf", ".svg")
 
 
 @contextmanager
@@ -52,15 +64,64 @@ def collected() -> Iterator[list[str]]:
         yield notes
 
 
-def graph_in(folder: Path, **options: Any) -> Any:
-    """The graph in a folder, as `read_graph` takes the options; tells progress."""
+def graph_in(folder: Path, *, duplicates: str = "warn", layout: str | None = None) -> "KnowledgeGraph":
+    """The graph in a folder, as `read_graph` reads it; tells progress."""
     from owkg.kg import read_graph
 
     with progress(f"Reading {folder}", "steps") as update:
-        return read_graph(folder, on_progress=update, **options)
+        return read_graph(folder, duplicates=duplicates, layout=layout, on_progress=update)
 
 
-def graph_and_notes(folder: Path, **options: Any) -> tuple[Any, list[str]]:
+def graph_and_notes(
+    folder: Path, *, duplicates: str = "warn", layout: str | None = None
+) -> "tuple[KnowledgeGraph, list[str]]":
     """The graph in a folder, and the warnings about it."""
     with collected() as notes:
-        return graph_in(folder, **options), notes
+        return graph_in(folder, duplicates=duplicates, layout=layout), notes
+
+
+def graph_of(folder: Path | None) -> "KnowledgeGraph | None":
+    """The graph of --kg of commands of several systems; None where it is not given."""
+    from owkg.kg import read_graph
+
+    return None if folder is None else read_graph(folder)
+
+
+def split_names(text: str) -> list[str]:
+    """The names in a list with commas; a comma before a number belongs to the name before it (probe@1,0)."""
+    names: list[str] = []
+    for part in text.split(","):
+        stripped = part.strip()
+        if names and stripped and (stripped[0].isdigit() or stripped[0] == "."):
+            names[-1] += "," + stripped
+        else:
+            names.append(part)
+    return names
+
+
+def metrics_named(names: Sequence[str] | None) -> "list[Metric] | None":
+    """The metrics that --metric names, each once; None where it is not given."""
+    from owkg.metrics.front import metrics_named
+
+    return metrics_named([part for name in names for part in split_names(name)]) if names else None
+
+
+def names_of_systems(names: Sequence[str] | None) -> list[str]:
+    """The metrics, or measures of lists, that --metric names of several systems; the usual ones without."""
+    from owkg.judge.compare import DEFAULT
+
+    return [part for name in names or DEFAULT for part in split_names(name)]
+
+
+def note(text: str) -> None:
+    """Says something beside the output."""
+    print(f"owkg: note: {plain(text)}", file=sys.stderr)
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """Prints the warnings of the library as notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        yield

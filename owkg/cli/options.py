@@ -2,17 +2,20 @@
 
 import math
 import tomllib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from owkg.errors import naming
 
-NODE_SPREAD, POPULARITY_EXPONENT = 0.2, 1.0
-"""Of missing facts by node and by popularity, where none is given."""
+if TYPE_CHECKING:
+    from owkg.openworld import MissingModel
+    from owkg.rank_weights import RankWeight
 
 
 class Format(StrEnum):
@@ -20,71 +23,132 @@ class Format(StrEnum):
     JSON = "json"
 
 
-class Missing(StrEnum):
-    INDEPENDENT = "independent"
-    NODE = "node"
-    POPULARITY = "popularity"
-
-
-class Prediction(StrEnum):
-    CLASSIFICATION = "classification"
-    SCORE = "score"
-
-
-Metrics = Annotated[
-    list[str],
+OutputFormat = Annotated[Format, typer.Option("--format", help="A table to read, or JSON.")]
+Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0, max=2**32 - 1)]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace OUT, if it was written by this command.")
+]
+Level = Annotated[int, typer.Option(min=1, help="Lowest relevance that is relevant.")]
+Filter = Annotated[
+    str | None,
     typer.Option(
-        "--metric", help="mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias; several with commas."
+        "--filter",
+        help="Splits whose known answers leave the candidates, or none.",
+        show_default="train,valid,test, as far as the graph has them, and --split",
     ),
 ]
-Strength = Annotated[
-    float, typer.Option("--strength", help="P(an answer is classified positive), in [0, 1].")
-]
-OtherStrength = Annotated[
-    float, typer.Option("--other-strength", help="Strength of the second model, in [0, 1].")
-]
-Sparsity = Annotated[
-    float, typer.Option("--sparsity", help="P(an answer is missing from the test set), in (0, 1).")
-]
+TestName = Literal["randomisation", "t", "wilcoxon"]
+
 DESIGN_HELP = (
     "How the judged candidates were chosen: complete (a random sample of queries, all candidates judged), "
     "sampled-pool, sampled-budget (pooled on a random sample of queries), pool, budget, sheet or unknown. "
     "Default: as owkg pool and owkg audit wrote it; a sheet is a sheet, other files are unknown. Only "
     "complete gives more than a lower bound."
 )
-DesignName = Annotated[str | None, typer.Option("--design", metavar="DESIGN", help=DESIGN_HELP)]
-Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0, max=2**32 - 1)]
-NumAnswers = Annotated[int, typer.Option("--num-answers", help="Full-test answers of a query, at least 1.")]
 AnswerHistogram = Annotated[
     str,
     typer.Option(
-        "--num-answers",
         help="Full-test answers of a query, at least 1; or a histogram over queries, "
-        "ANSWERS:QUERIES,ANSWERS:QUERIES,... such as 12:300,43:200.",
+        "ANSWERS:QUERIES,ANSWERS:QUERIES,... such as 12:300,43:200."
     ),
-]
-NumEntities = Annotated[
-    int, typer.Option("--num-entities", help="Candidates before filtering, above --num-answers.")
-]
-Correlation = Annotated[
-    float, typer.Option("--correlation", help='Correlation of "missing" and "classified positive".')
 ]
 OtherCorrelation = Annotated[
-    float | None, typer.Option("--other-correlation", help="Of the second model; --correlation when absent.")
+    float | None, typer.Option(help="Of the second model; --correlation when absent.")
 ]
-MissingFacts = Annotated[Missing, typer.Option("--missing", help="How facts come to be missing.")]
-NodeSpread = Annotated[
-    float, typer.Option("--node-spread", help="Spread of the entities' probabilities under --missing node.")
+Predictions = Annotated[
+    Literal["classification", "score"], typer.Option(help="How the model orders the candidates.")
 ]
-PopularityExponent = Annotated[
-    float,
-    typer.Option(
-        "--popularity-exponent",
-        help="How fast the odds of missing rise with the popularity rank under --missing popularity.",
+Systems = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="Rank tables (.parquet, .csv, .tsv; a column model tells systems apart) or TREC runs. A folder "
+        "of Parquet files, or a pattern in quotation marks, is one rank table, which need not fit in memory.",
     ),
 ]
-Predictions = Annotated[Prediction, typer.Option("--prediction", help="How the model orders the candidates.")]
-OutputFormat = Annotated[Format, typer.Option("--format", help="A table to read, or JSON.")]
+GraphOfSystems = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of the graph: relation categories, splits, and what runs need."),
+]
+MetricsOfSystems = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A mean that owkg metrics --list shows; several with commas. Or measures of lists, for TREC "
+        "runs under --qrels whatever their topics are: AP, nDCG@10, P@10, Recall@100, RR, Rprec, Bpref, "
+        "infAP, RBP(p=0.8), Judged@10."
+    ),
+]
+Ties = Annotated[
+    str | None,
+    typer.Option(
+        help="optimistic, realistic, pessimistic or exact. Absent: realistic, but exact where --qrels leave "
+        "open which of several answers of equal rank stands first. Needed where lists leave out answers."
+    ),
+]
+Intersect = Annotated[
+    bool,
+    typer.Option("--intersect", help="Leave out queries and answers that some system lacks, and count them."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingOptions:
+    """A model of known strength on a test set with missing facts.
+
+    Attributes:
+        strength: P(an answer is classified positive), in [0, 1].
+        sparsity: P(an answer is missing from the test set), in (0, 1).
+        num_entities: Candidates before filtering, above --num-answers.
+        metric: mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias; several with commas.
+        correlation: Correlation of "missing" and "classified positive".
+        missing: How facts come to be missing.
+        node_spread: Spread of the entities' probabilities under --missing node.
+        popularity_exponent: How fast the odds of missing rise with the popularity rank under --missing
+            popularity.
+    """
+
+    strength: float
+    sparsity: float
+    num_entities: int
+    metric: list[str] = field(default_factory=lambda: ["mrr"])
+    correlation: float = 0.0
+    missing: Literal["independent", "node", "popularity"] = "independent"
+    node_spread: float = 0.2
+    popularity_exponent: float = 1.0
+
+    def numbers(self, num_answers: int | list[int]) -> dict[str, Any]:
+        """What every function of the theory is told."""
+        return {
+            "strength": self.strength,
+            "sparsity": self.sparsity,
+            "num_answers": num_answers,
+            "num_entities": self.num_entities,
+            "correlation": self.correlation,
+        }
+
+    def metrics(self) -> "list[RankWeight]":
+        """The metrics that `--metric` names."""
+        from owkg.rank_weights.registry import checked_metric
+
+        return [checked_metric(part.strip()) for name in self.metric for part in name.split(",")]
+
+    def model(self) -> "MissingModel":
+        """The missing-fact model; ValueError for a parameter of another one."""
+        from owkg.openworld import Independent, NodeBased, PopularityBased
+
+        own = {"node": ("node_spread", 0.2), "popularity": ("popularity_exponent", 1.0)}
+        for one, (option, default) in own.items():
+            value = getattr(self, option)
+            if self.missing != one and value != default:
+                raise ValueError(f"`{option}` has no effect without --missing {one}, got {value:g}.")
+        if self.missing == "node":
+            return NodeBased(self.node_spread)
+        return Independent() if self.missing == "independent" else PopularityBased(self.popularity_exponent)
+
+    def shown_missing(self) -> dict[str, str | float]:
+        """What the output says of the missing-fact model: its name, and its parameter if it has one."""
+        parameter = {"node": "node_spread", "popularity": "popularity_exponent"}.get(self.missing)
+        return {"missing": self.missing} | ({parameter: getattr(self, parameter)} if parameter else {})
 
 
 def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
@@ -105,44 +169,29 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
     return list(answers), list(queries)
 
 
-def metrics_named(names: list[str]):
-    """The metrics that `--metric` names."""
-    from owkg.rank_weights.registry import checked_metric
-
-    return [checked_metric(part.strip()) for name in names for part in name.split(",")]
+def split_list(text: str) -> list[str]:
+    """The names of a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def missing_model(name: Missing, node_spread: float, popularity_exponent: float):
-    """The missing-fact model that the options describe."""
-    from owkg.openworld import Independent, NodeBased, PopularityBased
-
-    for one, option, value, default in (
-        (Missing.NODE, "node_spread", node_spread, NODE_SPREAD),
-        (Missing.POPULARITY, "popularity_exponent", popularity_exponent, POPULARITY_EXPONENT),
-    ):
-        if name is not one and value != default:
-            raise ValueError(f"`{option}` has no effect without --missing {one.value}, got {value:g}.")
-    if name is Missing.NODE:
-        return NodeBased(node_spread)
-    if name is Missing.POPULARITY:
-        return PopularityBased(popularity_exponent)
-    return Independent()
+def names_given(option: str, given: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
+    """The names of a repeatable option of lists with commas; the usual ones where it is absent."""
+    if given is None:
+        return list(usual)
+    names = [name for text in given for name in split_list(text)]
+    if not names:
+        raise ValueError(f"`{option}` must name something, got {given[0]!r}.")
+    return names
 
 
-def shown_missing(name: Missing, node_spread: float, popularity_exponent: float) -> dict[str, str | float]:
-    """What the output says of the missing-fact model: its name, and its parameter if it has one."""
-    parameter = {
-        Missing.NODE: {"node_spread": node_spread},
-        Missing.POPULARITY: {"popularity_exponent": popularity_exponent},
-    }
-    return {"missing": name.value} | parameter.get(name, {})
-
-
-def prediction_model(name: Prediction):
-    """The prediction model that the option names."""
-    from owkg.openworld import Classification, Score
-
-    return Score() if name is Prediction.SCORE else Classification()
+def splits_given(text: str | None) -> list[str] | None:
+    """The splits that `--filter` names, none of them for none; None: those that there are."""
+    if text is None:
+        return None
+    names = split_list(text)
+    if not names:
+        raise ValueError(f"`filter` must name splits, or be none, got {text!r}.")
+    return [] if names == ["none"] else names
 
 
 def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, Any]:
@@ -159,14 +208,6 @@ def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, A
         except tomllib.TOMLDecodeError:
             values[name] = value
     return values
-
-
-def refuse_given(context: typer.Context, names: Iterable[str], why: str) -> None:
-    """Raises ValueError if one of the options was given: it has no effect, `why`."""
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise ValueError(f"`{name}` has no effect {why}.")
 
 
 def naming_options(flags: Collection[str]) -> AbstractContextManager[None]:

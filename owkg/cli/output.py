@@ -1,16 +1,103 @@
-"""Output of commands: JSON for programs, a table for people."""
+"""Output of commands: for people, programs, spreadsheets, papers."""
 
 import json
 import math
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from owkg.cli.options import Format
-from owkg.terminal.tables import line, new_table, plain, put
+from owkg.files.storage import written_aside
+from owkg.terminal.latex import latex_escaped, tabular
+from owkg.terminal.markdown import marked
+from owkg.terminal.markdown import table as markdown_table
+from owkg.terminal.tables import line, new_table, plain, printed, put
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Table(NamedTuple):
+    """A table for people.
+
+    Attributes:
+        title: above it; nothing where empty.
+        columns: their names; the first is of names, the others of numbers.
+        rows: of cells; for LaTeX written in it.
+        names: number of columns of names.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Iterable[Sequence[str]]
+    names: int = 1
+
+
+def show(
+    form: str,
+    payload: Mapping[str, object] | Sequence[object],
+    tables: Iterable[Table] = (),
+    lines: Iterable[object] = (),
+    *,
+    notes: Sequence[str] | None = None,
+    frame: "pl.DataFrame | None" = None,
+    ensure_ascii: bool = True,
+) -> None:
+    """Prints a result in a format that every command understands.
+
+    Args:
+        form: json, csv, latex, markdown, or else tables for the terminal.
+        payload: what JSON says; frames in it are lists of their rows.
+        tables: for people.
+        lines: below the tables; for papers above them.
+        notes: below the lines, and in the JSON object.
+        frame: what CSV says.
+        ensure_ascii: whether JSON spells letters beyond ASCII by their numbers.
+    """
+    if form == "json":
+        if notes is not None and isinstance(payload, Mapping):
+            payload = {**payload, "notes": notes}
+        print(json.dumps(payload, indent=2, allow_nan=False, default=_simple, ensure_ascii=ensure_ascii))
+    elif form == "csv" and frame is not None:
+        print(frame.write_csv(), end="")
+    elif form == "latex":
+        for text in lines:
+            print(f"% {text}")
+        for table in tables:
+            if table.title:
+                print(f"% {' '.join(table.title.split())}")
+            print(tabular([latex_escaped(name) for name in table.columns], list(table.rows), table.names))
+    elif form == "markdown":
+        for text in lines:
+            print(text)
+        for table in tables:
+            rows = markdown_table(table.columns, list(table.rows), table.names)
+            print(f"\n{marked(table.title)}\n\n{rows}")
+    else:
+        for table in tables:
+            printed(table.title, table.columns, table.rows)
+        for text in (*lines, *(f"note: {note}" for note in notes or ())):
+            line(text)
+
+
+def table_of(title: str, frame: "pl.DataFrame", digits: str = ".4f") -> Table:
+    """A frame as a table."""
+    return Table(title, frame.columns, [[cell(value, digits) for value in row] for row in frame.iter_rows()])
+
+
+def cell(value: object, digits: str = ".4f") -> str:
+    """A value as people read it: - for none, real numbers of so many digits."""
+    if value is None:
+        return "-"
+    return format(value, digits) if isinstance(value, float) else str(value)
+
+
+def interval(value: float, low: float, high: float, digits: str = ".3f") -> str:
+    """A value and its interval."""
+    return f"{value:{digits}} [{low:{digits}}, {high:{digits}}]"
 
 
 def number(value: Any) -> float | None:
@@ -19,8 +106,15 @@ def number(value: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def show(
-    title: str, setting: dict[str, Any], results: Sequence[dict[str, Any]], form: Format, **beside: Any
+def show_metrics(
+    title: str,
+    setting: Mapping[str, object],
+    results: Sequence[dict[str, Any]],
+    form: str,
+    lines: Iterable[object] = (),
+    *,
+    notes: Sequence[str] | None = None,
+    **beside: object,
 ) -> None:
     """Prints one result as a JSON object, several as a list under `results`; or one table of all.
 
@@ -29,22 +123,25 @@ def show(
         setting: what all results share; repeated in each JSON object, said once above the table.
         results: one dictionary a metric, all with the same keys, `metric` first; may be empty.
         form: JSON or table.
+        lines: below the table.
+        notes: below the lines, and in the JSON object.
         **beside: what else a JSON object says, once.
     """
-    if form is Format.JSON:
-        rows = [{"metric": result["metric"]} | setting | result for result in results]
-        print(json.dumps((rows[0] if len(rows) == 1 else {"results": rows}) | beside, indent=2))
+    if form == Format.JSON:
+        rows = [{"metric": result["metric"], **setting, **result} for result in results]
+        show(form, (rows[0] if len(rows) == 1 else {"results": rows}) | beside, notes=notes)
         return
-    table = new_table()
-    table.add_column("")
-    for result in results:
-        table.add_column(plain(result["metric"]), justify="right")
-    for key in [key for result in results[:1] for key in result if key != "metric"]:
-        table.add_row(key.replace("_", " "), *(plain(_readable(result[key])) for result in results))
     line(title, "bold")
     line(", ".join(f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items()), "dim")
     if results:
+        table = new_table()
+        table.add_column("")
+        for result in results:
+            table.add_column(plain(result["metric"]), justify="right")
+        for key in [key for key in results[0] if key != "metric"]:
+            table.add_row(key.replace("_", " "), *(plain(_readable(result[key])) for result in results))
         put(table)
+    show(form, {}, lines=lines, notes=notes)
 
 
 @contextmanager
@@ -71,26 +168,31 @@ def written_together(folder: Path) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def _readable(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _readable(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else cell(value, ".6g")
 
 
-def save_table(table: Any, path: Path) -> Path:
+def _simple(value: "Path | pl.DataFrame") -> object:
+    """What JSON says in the place of a frame or a path."""
+    return str(value) if isinstance(value, Path) else rows_of(value)
+
+
+def save_table(table: "pl.DataFrame", path: Path) -> Path:
     """Writes a polars frame as CSV and prints its path."""
-    from owkg.files.storage import written_aside
-
-    with written_aside(path) as aside:
-        table.write_csv(aside)
+    write_table(table, path)
     print(f"wrote {path}")
     return path
 
 
-def rows_of(table: Any) -> list[dict[str, Any]]:
+def write_table(table: "pl.DataFrame", path: Path) -> None:
+    """Writes a polars frame as Parquet or CSV; a file that is there is replaced when all is written."""
+    with written_aside(path) as aside:
+        table.write_parquet(aside) if path.suffix == ".parquet" else table.write_csv(aside)
+
+
+def rows_of(table: "pl.DataFrame") -> list[dict[str, Any]]:
     """Rows without what JSON has no word for."""
+    import polars as pl
     import polars.selectors as cs
 
-    return table.with_columns(cs.float().fill_nan(None)).to_dicts()
+    return table.with_columns(pl.when(cs.float().is_finite()).then(cs.float())).to_dicts()

@@ -16,25 +16,23 @@ def test_owkg_alone(call):
     assert said["libraries"][0]["pass"] == said["vectors"] == 91
 
 
-def test_results_of_other_libraries(call, request):
+def test_results_of_other_libraries(call, answer, request):
     path = request.config.rootpath / RECORD
     code, out, _ = call("conformance", "--results", path, "--failed")
     assert code == 0
     assert all(text in out for text in ("PyKEEN", "Wrong, by vector", "scores-nan-answer", "none"))
-    code, out, _ = call("conformance", "--results", path, "--failed", "--format", "json")
-    said = json.loads(out)
+    said = answer("conformance", "--results", path, "--failed")
     assert {row["verdict"] for row in said["failed"]} == {"fail", "error"}
     assert len(said["libraries"]) == len(json.loads(path.read_text()))
 
 
-def test_bad_input_is_one_line(call, tmp_path):
+def test_bad_input_is_one_line(refused, tmp_path):
     (tmp_path / "x.json").write_text("[1]")
     for arguments, text in (
         (("--adapter", "nothing"), "--adapter must be one of owkg, pykeen"),
         (("--results", tmp_path / "x.json"), "holds no results"),
         (("--results", tmp_path / "y.json"), "y.json"),
     ):
-        code, _, err = call("conformance", *arguments)
-        assert code == 2
+        err = refused("conformance", *arguments)
         assert text in err
         assert len(err.splitlines()) == 1

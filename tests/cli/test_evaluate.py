@@ -65,15 +65,9 @@ def graph(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def call(graph, capsys):
-    """Runs `owkg evaluate ...`; gives (exit code, standard output, standard error)."""
-
-    def run_it(line: str) -> tuple[int, str, str]:
-        code = main(["evaluate", *shlex.split(line)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_it
+def call(call, graph):
+    """As `call`, of a line of `owkg evaluate`."""
+    return lambda line, *more: call("evaluate", *shlex.split(line), *more)
 
 
 OF_FILE = "--embeddings transe.npz --model transe --norm 2 --kg graph --out new/out.parquet"
@@ -90,9 +84,8 @@ OF_FILE = "--embeddings transe.npz --model transe --norm 2 --kg graph --out new/
         ("--tolerance 0.25 --name m --popularity", {"tolerance": 0.25, "name": "m", "popularity": True}),
     ],
 )
-def test_embeddings(call, graph, line, options):
-    code, out, err = call(f"{OF_FILE} {line}")
-    assert (code, err) == (0, "")
+def test_embeddings(done, graph, line, options):
+    out = done(f"{OF_FILE} {line}")
     assert "wrote new/out.parquet: " in out
     assert read_ranks("new/out.parquet").frame.equals(ranks(Trained(MODEL, PARAMS), graph[0], **options))
 
@@ -125,31 +118,27 @@ def test_the_table_is_that_of_owkg_metrics(call, capsys):
         ("silent", ["silent does not say what facts it was trained on"]),
     ],
 )
-def test_facts_other_than_those_of_the_training_are_noted(call, run, notes):
-    code, out, err = call(f"{run} --out out.csv")
-    assert (code, err) == (0, "")
+def test_facts_other_than_those_of_the_training_are_noted(call, done, run, notes):
+    out = done(f"{run} --out out.csv")
     assert [line for line in out.splitlines() if line.startswith("note:")] == [f"note: {n}" for n in notes]
     assert json.loads(call(f"{run} --out out.csv --format json")[1])["notes"] == notes
 
 
-def test_a_graph_without_valid_is_filtered_by_the_rest(call, graph):
+def test_a_graph_without_valid_is_filtered_by_the_rest(done, refused, graph):
     splits = {name: graph[0].splits[name] for name in ("train", "test")}
     write_labelled(KnowledgeGraph(graph[0].entities, graph[0].relations, splits), Path("without"))
     without = OF_FILE.replace("--kg graph", "--kg without")
-    code, _, err = call(without)
-    assert (code, err) == (0, "")
+    done(without)
     found = read_ranks("new/out.parquet").frame.sort("head", "relation", "tail", "side")
     expected = ranks(Trained(MODEL, PARAMS), graph[0], filter_splits=["train", "test"])
     assert found.equals(expected.sort("head", "relation", "tail", "side"))
-    code, _, err = call(f"{without} --filter train,valid")
-    assert code == 2
+    err = refused(f"{without} --filter train,valid")
     assert "--filter must be among train, test, got 'valid'" in err
 
 
 @pytest.mark.parametrize("step", ["best", "last", "120"])
-def test_a_run(call, graph, step):
-    code, out, err = call(f"best --step {step} --out out.csv")
-    assert (code, err) == (0, "")
+def test_a_run(done, graph, step):
+    out = done(f"best --step {step} --out out.csv")
     assert "mrr" in out
     assert graph[1] == [int(step) if step.isdigit() else step]
     table = read_ranks("out.csv").frame
@@ -157,9 +146,8 @@ def test_a_run(call, graph, step):
     assert table.with_columns(pl.col("head").cast(pl.String)).equals(expected)
 
 
-def test_a_run_of_a_graph_elsewhere(call):
-    code, _, err = call("moved --out out.csv")
-    assert code == 2
+def test_a_run_of_a_graph_elsewhere(call, refused):
+    err = refused("moved --out out.csv")
     assert err == "owkg: error: moved: does not name the folder of its graph; name it by --kg.\n"
     assert call("moved --kg graph --out out.csv")[0] == 0
 
@@ -210,36 +198,30 @@ def test_a_run_of_a_graph_elsewhere(call):
         ("fewer --out out.csv", "--unseen drop or last evaluates on what RUN has seen of it"),
     ],
 )
-def test_refusals(call, line, words):
+def test_refusals(refused, line, words):
     with np.load("transe.npz") as whole:
         np.savez("silent.npz", **{name: whole[name] for name in whole if name != "model"})
     for folder in ("a.parquet", "a.npz"):
         Path(folder).mkdir()
-    code, out, err = call(line)
-    assert (code, out) == (2, "")
-    assert err.startswith("owkg: error: ")
+    err = refused(line)
     assert words in err
-    assert "Errno" not in err
-    assert err.count("\n") == 1
 
 
-def test_overflowing_scores_name_their_query(call, graph):
+def test_overflowing_scores_name_their_query(refused, graph):
     labels = {"entities": graph[0].entities, "relations": graph[0].relations}
     write_embeddings("huge.npz", Trained(model("distmult", dim=2, reciprocal=False), _huge()), **labels)
-    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
-    assert code == 2
+    err = refused("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
     assert err.startswith(
         "owkg: error: huge.npz: its parameters must give scores that are finite, got NaN or"
     )
     assert not Path("out.csv").exists()
 
 
-def test_infinite_scores_are_no_ranks(call, graph):
+def test_infinite_scores_are_no_ranks(refused, graph):
     labels = {"entities": graph[0].entities, "relations": graph[0].relations}
     huge = {"entity": jnp.full((15, 2), 3e38), "relation": jnp.full((2, 2), 3e38)}
     write_embeddings("huge.npz", Trained(model("distmult", dim=2, reciprocal=False), huge), **labels)
-    code, _, err = call("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
-    assert code == 2
+    err = refused("--embeddings huge.npz --model distmult --kg graph --precision float32 --out out.csv")
     assert "must give scores that are finite" in err
 
 
@@ -252,7 +234,7 @@ def _huge():
     return {"entity": jnp.full((15, 2), 3e38), "relation": jnp.array([[3e38, -3e38]] * 2)}
 
 
-def test_lists_are_the_best_answers_that_training_does_not_know(graph, call):
+def test_lists_are_the_best_answers_that_training_does_not_know(graph, call, refused):
     whole = graph[0]
     code, printed, _ = call(f"{OF_FILE} --out r.parquet --lists run.gz --depth 3 --name t")
     assert code == 0
@@ -272,8 +254,7 @@ def test_lists_are_the_best_answers_that_training_does_not_know(graph, call):
     assert set(run["query"]) == queries
     code, _, error = call(f"{OF_FILE} --out r.parquet --lists graph")
     assert (code, error) == (2, "owkg: error: graph: cannot be written: it is a folder.\n")
-    code, _, error = call(f"{OF_FILE} --out transe.npz/r.parquet")
-    assert code == 2
+    error = refused(f"{OF_FILE} --out transe.npz/r.parquet")
     assert "cannot be written: is a file; choose a folder" in error
 
 
@@ -298,9 +279,8 @@ OF_SAMPLE = OF_FILE.replace("--kg graph", "--kg sampled")
 
 
 @pytest.mark.parametrize("split", ["test_sparse", "test_full"])
-def test_the_split_that_is_evaluated_filters(call, sampled, split):
-    code, out, err = call(f"{OF_SAMPLE} --split {split}")
-    assert (code, err) == (0, "")
+def test_the_split_that_is_evaluated_filters(done, answer, sampled, split):
+    out = done(f"{OF_SAMPLE} --split {split}")
     assert f"filtered by train, {split}\n" in out
     assert "note:" not in out
     table = read_ranks("new/out.parquet").frame
@@ -309,8 +289,7 @@ def test_the_split_that_is_evaluated_filters(call, sampled, split):
     assert table.equals(ranks(Trained(MODEL, PARAMS), sampled, **options))
     about = {"split": split, "filter": ["train", split], "precision": "float64"}
     assert read_ranks("new/out.parquet").about == about
-    code, out, _ = call(f"{OF_SAMPLE} --split {split} --format json")
-    said = json.loads(out)
+    said = answer(f"{OF_SAMPLE} --split {split}")
     assert [(row["filtered"], row["filter"]) for row in said["results"]] == [(True, ["train", split])] * 3
 
 
@@ -347,9 +326,8 @@ def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
     assert words in capsys.readouterr().err
 
 
-def test_only_queries_are_asked(call, sampled):
-    code, out, err = call(f"{OF_SAMPLE} --split test_full --queries queries.tsv --lists run.gz --depth 2")
-    assert (code, err) == (0, "")
+def test_only_queries_are_asked(done, sampled):
+    out = done(f"{OF_SAMPLE} --split test_full --queries queries.tsv --lists run.gz --depth 2")
     table = read_ranks("new/out.parquet").frame
     assert set(table["side"]) == {"tail"}
     asked = {(row["head"], row["relation"]) for row in table.rows(named=True)}
@@ -377,14 +355,12 @@ OF_FEWER = OF_FILE.replace("transe.npz", "fewer.npz")
 
 
 @pytest.mark.parametrize("unseen", ["drop", "last"])
-def test_what_a_model_has_never_seen(call, graph, fewer, unseen):
+def test_what_a_model_has_never_seen(call, answer, done, refused, graph, fewer, unseen):
     whole, (seen, params) = graph[0], fewer
-    code, _, err = call(OF_FEWER)
-    assert code == 2
+    err = refused(OF_FEWER)
     assert "fewer.npz: its entity labels must be those of the graph, but 2 are not in the file: " in err
     assert "; --unseen drop leaves their triples out, --unseen last ranks them last" in err
-    code, out, err = call(f"{OF_FEWER} --unseen {unseen} --lists run.gz")
-    assert (code, err) == (0, "")
+    out = done(f"{OF_FEWER} --unseen {unseen} --lists run.gz")
     table = read_ranks("new/out.parquet").frame
     lacking = len(whole.splits["test"]) - len(seen.splits["test"])
     assert lacking > 0
@@ -396,26 +372,23 @@ def test_what_a_model_has_never_seen(call, graph, fewer, unseen):
     else:
         assert table.equals(ranks(Trained(MODEL, params), whole, seen=seen))
         assert table.height == 2 * len(whole.splits["test"])
-    code, out, _ = call(f"{OF_FEWER} --unseen {unseen} --format json")
-    assert json.loads(out)["unseen"] == expected
+    assert answer(f"{OF_FEWER} --unseen {unseen}")["unseen"] == expected
     assert main(["metrics", "new/out.parquet", "--kg", "graph", "--metric", "mrr"]) == 0
 
 
-def test_what_a_run_has_never_seen(call, graph):
+def test_what_a_run_has_never_seen(call, done, refused, graph):
     assert "must have the 15 entities of other in order" in call("other --unseen drop --out out.parquet")[2]
     params = PARAMS | {"entity": PARAMS["entity"][2:]}
     seen = owkg.kg.seen_part(graph[0], graph[0].entities[2:], graph[0].relations)
-    code, out, err = call("part --unseen drop --out out.parquet")
-    assert (code, err) == (0, "")
+    out = done("part --unseen drop --out out.parquet")
     assert "note: the facts" not in out
     assert read_ranks("out.parquet").frame.equals(ranks(Trained(MODEL, params), seen))
-    code, _, err = call("part --out out.parquet")
-    assert code == 2
+    err = refused("part --out out.parquet")
     assert "must have the 13 entities of part in order, got" in err
     assert "; --unseen drop or last evaluates on what RUN has seen of it" in err
 
 
-def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, call):
+def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, done):
     whole = read_graph(owkg_data / "fb15k237", duplicates="keep")
     train = whole.splits["train"]
     entities = [whole.entities[i] for i in np.unique(train[:, [0, 2]])]
@@ -424,8 +397,7 @@ def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, call):
     params, _ = scorer.init(jax.random.key(0), len(entities), len(relations))
     write_embeddings(tmp_path / "fb.npz", Trained(scorer, params), entities=entities, relations=relations)
     line = f"--embeddings {tmp_path}/fb.npz --model transe --kg {owkg_data}/fb15k237 --out fb.parquet"
-    code, out, err = call(f"{line} --unseen drop --sides tail --format json")
-    assert (code, err) == (0, "")
+    out = done(f"{line} --unseen drop --sides tail --format json")
     said = json.loads(out)["unseen"]
     assert (said["candidates"], said["triples"]) == (14_505, 28)
     assert read_ranks("fb.parquet").frame.height == 20_466 - 28
@@ -434,7 +406,7 @@ def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, call):
 # --- before the graph is read
 
 
-def test_files_are_looked_at_before_the_graph_is_read(call, capsys, monkeypatch):
+def test_files_are_looked_at_before_the_graph_is_read(refused, capsys, monkeypatch):
     monkeypatch.setattr(owkg.kg, "read_graph", None)
     for line, words in (
         (OF_FILE.replace("transe.npz", "no.npz"), "no.npz: is no file."),
@@ -442,8 +414,7 @@ def test_files_are_looked_at_before_the_graph_is_read(call, capsys, monkeypatch)
         (OF_FILE.replace("new/", "transe.npz/"), "transe.npz/out.parquet: cannot be written"),
         (f"{OF_FILE} --lists graph", "graph: cannot be written: it is a folder"),
     ):
-        code, _, err = call(line)
-        assert code == 2
+        err = refused(line)
         assert words in err
         assert not Path("new").exists()
     assert main(["metrics", "no.parquet", "--kg", "graph"]) == 2
@@ -456,12 +427,11 @@ def test_the_size_of_blocks_is_an_option(call, graph):
     assert call(f"{OF_FILE} --block-mib 0")[0] == 2
 
 
-def test_sampled(call, graph):
+def test_sampled(call, done, graph):
     """The library's estimates, in each format and as a file; a share of one is full evaluation."""
     sampled = owkg.evaluation.sampled(Trained(MODEL, PARAMS), graph[0], ["mrr", "hits@3"], share=0.5, seed=4)
     asked = OF_FILE.replace("out.parquet", "out.csv") + " --sample 0.5 --metric mrr,hits@3 --seed 4"
-    code, out, err = call(f"{asked} --format json")
-    assert (code, err) == (0, "")
+    out = done(f"{asked} --format json")
     assert json.loads(out)["results"] == sampled.values.to_dicts()
     assert "full evaluation takes a moment and has no sampling error" in json.loads(out)["notes"][-1]
     assert Path("new/out.csv").read_text() == sampled.values.write_csv()
@@ -489,14 +459,13 @@ def test_sampled(call, graph):
         ("--seed 0", "--seed has no effect without --sample"),
     ],
 )
-def test_bad_samples(call, line, message):
-    code, out, err = call(f"{OF_FILE.replace('.parquet', '.csv')} {line}")
-    assert (code, out) == (2, "")
+def test_bad_samples(refused, line, message):
+    err = refused(f"{OF_FILE.replace('.parquet', '.csv')} {line}")
     assert message in err
     assert not Path("new").exists()
 
 
-def test_double_precision(call, capsys, tmp_path, monkeypatch):
+def test_double_precision(call, done, answer, refused, capsys, tmp_path, monkeypatch):
     """Of 2**24 and 2**24 + 1, which are one number in float32; the lists agree with the ranks."""
     monkeypatch.chdir(tmp_path)
     labels = {"entities": ("a", "b", "c"), "relations": ("r",)}
@@ -509,8 +478,7 @@ def test_double_precision(call, capsys, tmp_path, monkeypatch):
     }
     write_embeddings("far.npz", Trained(model("transe", dim=2, norm=1), params), **labels)
     line = "--embeddings far.npz --kg far --sides tail --raw --score --name far --out "
-    code, _, err = call(line + "narrow.parquet --precision float32")
-    assert (code, err) == (0, "")
+    done(line + "narrow.parquet --precision float32")
     code, _, _ = call(line + "wide.parquet --lists wide.run")
     assert code == 0
     narrow, wide = (read_ranks(Path(f"{name}.parquet")).frame for name in ("narrow", "wide"))
@@ -519,9 +487,7 @@ def test_double_precision(call, capsys, tmp_path, monkeypatch):
     run = read_runs(["wide.run"])
     assert run["answer"].to_list() == ["a", "c", "b"]
     assert run["score"].to_list() == [0, -(2.0**24), -(2.0**24) - 1]
-    code, out, _ = call(line + "wide.parquet --precision float64 --format json")
-    assert json.loads(out)["results"][0]["precision"] == "float64"
-    code, _, err = call(line + "no.parquet --precision half")
-    assert code == 2
+    assert answer(line + "wide.parquet --precision float64")["results"][0]["precision"] == "float64"
+    err = refused(line + "no.parquet --precision half")
     assert "--precision must be float32 or float64, got 'half'" in err
     assert not Path("no.parquet").exists()

@@ -22,9 +22,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_json_is_the_statistics_of_the_folder(call, folder):
-    code, out, err = call("kg", "info", folder, "--format", "json")
-    assert (code, err) == (0, "")
+def test_json_is_the_statistics_of_the_folder(done, folder):
+    out = done("kg", "info", folder, "--format", "json")
     graph = kg.read_graph(folder, duplicates="keep")
     assert json.loads(out) == {"folder": str(folder)} | kg.graph_statistics(graph)
 
@@ -37,9 +36,8 @@ def test_duplicates_and_leakage_are_part_of_the_report(call, folder):
     assert found["unseen_in_train"]["test"] == {"entities": 1, "relations": 0, "triples": 1}
 
 
-def test_the_table_says_the_same(call, folder):
-    code, out, err = call("kg", "info", folder)
-    assert (code, err) == (0, "")
+def test_the_table_says_the_same(done, folder):
+    out = done("kg", "info", folder)
     lines = [line.split() for line in out.splitlines()]
     assert ["4", "entities,", "2", "relations"] in lines
     assert ["train", "3", "1", "-", "-", "-", "-", "-", "-"] in lines
@@ -58,16 +56,15 @@ def test_columns_without_values_are_left_out(call, folder):
     assert "facts after all" in out
 
 
-def test_the_layout_can_be_named(call, folder):
+def test_the_layout_can_be_named(call, refused, folder):
     for name in ("entity2id.txt", "relation2id.txt"):
         (folder / name).write_text("1\nann\t0\n")
-    code, _, err = call("kg", "info", folder)
-    assert code == 2
+    err = refused("kg", "info", folder)
     assert "layout openke" in err
     assert call("kg", "info", folder, "--layout", "labelled")[0] == 0
 
 
-def test_a_factory_of_pykeen(call, tmp_path):
+def test_a_factory_of_pykeen(done, refused, tmp_path):
     tables = {
         "entity_to_id": "id\tlabel\n0\tann\n1\tbob\n",
         "relation_to_id": "id\tlabel\n0\tknows\n",
@@ -75,12 +72,10 @@ def test_a_factory_of_pykeen(call, tmp_path):
     }
     for name, text in tables.items():
         (tmp_path / f"{name}.tsv").write_text(text)
-    code, out, err = call("kg", "info", tmp_path, "--format", "json")
-    assert (code, err) == (0, "")
+    out = done("kg", "info", tmp_path, "--format", "json")
     assert json.loads(out)["triples"] == {"train": 1}
     (tmp_path / "entity_to_id.tsv").write_text("id\tlabel\n0\tann\n")
-    code, _, err = call("kg", "info", tmp_path)
-    assert code == 2
+    err = refused("kg", "info", tmp_path)
     assert "numeric_triples.tsv, line 2: the tail must be an id in [0, 1), got 1" in err
 
 
@@ -105,12 +100,10 @@ def binary(folder):
 
 
 @pytest.mark.parametrize("spoil", [bad_lines, empty, no_train, binary])
-def test_a_bad_folder_is_one_line_and_exit_code_2(call, folder, spoil):
+def test_a_bad_folder_is_one_line_and_exit_code_2(refused, folder, spoil):
     begin = spoil(folder)
-    code, out, err = call("kg", "info", folder)
-    assert (code, out) == (2, "")
+    err = refused("kg", "info", folder)
     assert err.startswith(f"owkg: error: {begin}")
-    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -123,33 +116,22 @@ def test_a_bad_folder_is_one_line_and_exit_code_2(call, folder, spoil):
         ([".", "--bogus"], "--bogus"),
     ],
 )
-def test_bad_arguments_are_named(call, arguments, named):
-    code, out, err = call("kg", "info", *arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith("owkg: error: ")
+def test_bad_arguments_are_named(refused, arguments, named):
+    err = refused("kg", "info", *arguments)
     assert named in err
-    assert err.count("\n") == 1
     assert "`" not in err
 
 
-def test_help_shows_examples_and_options(call):
-    code, out, _ = call("kg", "info", "--help")
-    assert code == 0
-    for shown in ("Examples", "owkg kg info", "--layout", "--format", "DIR"):
-        assert shown in out
-
-
-def test_every_data_set_has_statistics(call, owkg_data):
+def test_every_data_set_has_statistics(done, owkg_data):
     for name in ("fb15k237", "nations", "codex-s", "family_tree_published/65"):
-        code, out, err = call("kg", "info", owkg_data / name, "--format", "json")
-        assert (code, err) == (0, "")
+        out = done("kg", "info", owkg_data / name, "--format", "json")
         assert json.loads(out)["triples"]["train"] > 0
 
 
 # --- sample
 
 
-def test_a_sample_that_other_commands_read(call, tmp_path, owkg_data):
+def test_a_sample_that_other_commands_read(call, answer, tmp_path, owkg_data):
     graph = owkg_data / "nations"
     out = tmp_path / "sample"
     command = ("kg", "sample", graph, out, "--share", "0.1", "--seed", "3")
@@ -166,8 +148,7 @@ def test_a_sample_that_other_commands_read(call, tmp_path, owkg_data):
     assert set(queries.select("side", "entity", "relation").rows()) == asked
     judged = read_judgements(out / "qrels.txt")
     assert (len(judged), set(judged["relevance"])) == (2 * len(triples), {1})
-    code, shown, _ = call(*command, "--overwrite", "--format", "json")
-    card = json.loads(shown)
+    card = answer(*command, "--overwrite")
     assert (code, card["drawn"], card["queries"]) == (0, 20, len(queries))
     assert card["divergence"] > 0
     assert call(*command)[0] == 2
@@ -198,8 +179,7 @@ def test_a_sample_that_other_commands_read(call, tmp_path, owkg_data):
         ([], "--share"),
     ],
 )
-def test_a_sample_that_cannot_be(call, tmp_path, owkg_data, arguments, shown):
-    code, out, err = call("kg", "sample", owkg_data / "nations", tmp_path / "s", *arguments)
-    assert (code, out) == (2, "")
+def test_a_sample_that_cannot_be(refused, tmp_path, owkg_data, arguments, shown):
+    err = refused("kg", "sample", owkg_data / "nations", tmp_path / "s", *arguments)
     assert shown in err
     assert not (tmp_path / "s").exists()

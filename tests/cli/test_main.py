@@ -13,12 +13,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 import owkg
 from owkg import simulate, theory
 from owkg.cli import errors
-from owkg.cli.main import app, main, run
+from owkg.cli.main import app, run
 from owkg.rank_weights import MRR, hits_at, rank_weight
 from owkg.rank_weights.registry import RANK_WEIGHTS
 
@@ -34,28 +33,9 @@ COMMANDS = {"theory": THEORY, "power": POWER, "simulate": SIMULATE}
 
 
 @pytest.fixture
-def call(capsys):
-    """Runs a command line; gives (exit code, standard output, standard error)."""
-
-    def run_it(line: str | list[str]) -> tuple[int, str, str]:
-        code = main(shlex.split(line) if isinstance(line, str) else line)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_it
-
-
-@pytest.fixture
-def answer(call):
-    """The parsed JSON of a command line that must succeed."""
-
-    def parsed(line: str) -> dict:
-        code, out, _ = call(f"{line} --format json")
-        assert code == 0
-        # Strictly JSON: no NaN, no Infinity.
-        return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-
-    return parsed
+def call(call):
+    """As `call`, of a line or its words."""
+    return lambda line, *more: call(*(shlex.split(line) if isinstance(line, str) else line), *more)
 
 
 # --- JSON
@@ -313,17 +293,14 @@ BAD = [
     ("theory --strength 0.7 --sparsity 0.35 --num-answers 43", "--num-entities"),
     (f"power --strength 0.7 {WORLD}", "--other-strength"),
     (f"{THEORY} --strength", "--strength"),
-    # Numbers.
-    *((f"{THEORY} --strength {bad}", "--strength") for bad in ("x", "''", "nan", "inf", "-0.1", "2")),
-    *((f"{THEORY} --sparsity {bad}", "--sparsity") for bad in ("x", "nan", "0", "1", "-1", "1e400")),
-    *((f"{THEORY} --correlation {bad}", "--correlation") for bad in ("x", "nan", "-2", "0.9")),
-    *(
-        (f"{THEORY} --num-entities {bad}", "--num-entities")
-        for bad in ("x", "0", "-5", "43", "1.5", "nan", "9" * 25)
-    ),
+    # Numbers that cannot be read, and one or two that the library refuses by name (tests/openworld).
+    *((f"{THEORY} --strength {bad}", "--strength") for bad in ("x", "''", "nan", "2")),
+    *((f"{THEORY} --sparsity {bad}", "--sparsity") for bad in ("x", "0", "1e400")),
+    *((f"{THEORY} --correlation {bad}", "--correlation") for bad in ("x", "0.9")),
+    *((f"{THEORY} --num-entities {bad}", "--num-entities") for bad in ("x", "43", "1.5", "9" * 25)),
     *(
         (f"{THEORY} --num-answers {bad}", "--num-answers")
-        for bad in ("x", "''", "0", "-1", "1.5", "nan", "1e3", "14505", "9" * 25)
+        for bad in ("x", "''", "0", "1.5", "nan", "1e3", "14505", "9" * 25)
     ),
     *(
         (f"{THEORY} --num-answers {bad}", "--num-answers")
@@ -335,25 +312,19 @@ BAD = [
     ),
     (f"{POWER} --num-answers 12:-1", "--num-answers"),
     (f"{SIMULATE} --num-answers 12:3,43:4", "--num-answers"),
-    *(
-        (f"{THEORY} --missing node --node-spread {bad}", "--node-spread")
-        for bad in ("x", "nan", "0", "-1", "inf")
-    ),
-    *(
-        (f"{THEORY} --missing popularity --popularity-exponent {bad}", "--popularity-exponent")
-        for bad in ("x", "nan", "inf")
-    ),
-    *((f"{POWER} --strength {bad}", "--strength") for bad in ("x", "nan", "2")),
-    *((f"{POWER} --other-strength {bad}", "--other-strength") for bad in ("x", "nan", "2", "0.7")),
-    *((f"{POWER} --other-correlation {bad}", "--other-correlation") for bad in ("x", "nan", "-2", "0.9")),
+    *((f"{THEORY} --missing node --node-spread {bad}", "--node-spread") for bad in ("x", "0")),
+    (f"{THEORY} --missing popularity --popularity-exponent inf", "--popularity-exponent"),
+    (f"{POWER} --strength 2", "--strength"),
+    *((f"{POWER} --other-strength {bad}", "--other-strength") for bad in ("2", "0.7")),
+    *((f"{POWER} --other-correlation {bad}", "--other-correlation") for bad in ("x", "0.9")),
     (f"{POWER} --correlation 0.9", "--correlation"),
     # Feasible for the first model, and not for the second.
     (f"{POWER} --other-strength 0.95 --correlation 0.4", "--correlation"),
-    *((f"{POWER} --inconsistency {bad}", "--inconsistency") for bad in ("x", "nan", "0", "0.5", "-0.1", "1")),
-    *((f"{POWER} --num-queries {bad}", "--num-queries") for bad in ("x", "0", "-1", "1.5", "9" * 25)),
-    *((f"{SIMULATE} --trials {bad}", "--trials") for bad in ("x", "0", "1", "-1", "1.5", "9" * 25)),
-    *((f"{SIMULATE} --seed {bad}", "--seed") for bad in ("x", "-1", "1.5", "9" * 25)),
-    *((f"{SIMULATE} --other-strength {bad}", "--other-strength") for bad in ("x", "nan", "2")),
+    *((f"{POWER} --inconsistency {bad}", "--inconsistency") for bad in ("nan", "0", "0.5", "1")),
+    *((f"{POWER} --num-queries {bad}", "--num-queries") for bad in ("0", "1.5", "9" * 25)),
+    *((f"{SIMULATE} --trials {bad}", "--trials") for bad in ("1", "1.5", "9" * 25)),
+    *((f"{SIMULATE} --seed {bad}", "--seed") for bad in ("x", "-1", "9" * 25)),
+    (f"{SIMULATE} --other-strength 2", "--other-strength"),
     (f"{SIMULATE} --other-correlation 0.1", "--other-correlation"),
     (f"{SIMULATE} --other-strength 0.8 --other-correlation 2", "--other-correlation"),
     (f"{SIMULATE} --num-answers 50", "--num-entities"),
@@ -365,10 +336,7 @@ BAD = [
     (f"{THEORY} --format xml", "--format"),
     (f"{POWER} --prediction score", "--prediction"),
     # Metrics.
-    *(
-        (f"{THEORY} --metric {bad}", "--metric")
-        for bad in ("''", "xyzzy", "mmr", "hits@0", "hits@x", "p-mrr@0", "p-mrr@1/0", "mrr,xyzzy")
-    ),
+    *((f"{THEORY} --metric {bad}", "--metric") for bad in ("''", "xyzzy", "hits@0", "mrr,xyzzy")),
     (f"{POWER} --metric hits@0", "--metric"),
     (f"{SIMULATE} --metric hits@0", "--metric"),
 ]
@@ -384,14 +352,8 @@ def test_a_variable_of_the_shell_that_is_not_set(call):
 
 
 @pytest.mark.parametrize(("line", "named"), BAD, ids=lambda part: part[-50:])
-def test_bad_input_is_one_line_and_exit_code_2(call, line, named):
-    code, out, err = call(line)
-    assert code == 2
-    assert out == ""
-    assert err.startswith("owkg: error: ")
-    assert err.endswith("\n")
-    assert err.count("\n") == 1
-    assert "Traceback" not in err
+def test_bad_input_is_one_line_and_exit_code_2(refused, line, named):
+    err = refused(line)
     assert re.search(rf"(?<![\w-]){re.escape(named)}(?![\w-])", err)
     # What the user typed is an option, not a Python argument.
     assert "`" not in err
@@ -399,11 +361,8 @@ def test_bad_input_is_one_line_and_exit_code_2(call, line, named):
 
 
 @pytest.mark.parametrize("line", [["bo\ngus"], [*THEORY.split(), "ex\ntra"], ["--bo\ngus"]])
-def test_a_message_of_several_lines_becomes_one(call, line):
-    code, out, err = call(line)
-    assert (code, out) == (2, "")
-    assert err.startswith("owkg: error: ")
-    assert err.count("\n") == 1
+def test_a_message_of_several_lines_becomes_one(refused, line):
+    refused(line)
 
 
 def test_the_feasible_interval_is_shown(call):
@@ -462,16 +421,6 @@ def test_a_great_seed_is_its_own_or_refused(call, answer, seed):
 # --- help
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_examples_and_every_option(call, command):
-    code, out, err = call(f"{command} --help")
-    assert (code, err) == (0, "")
-    assert "Examples" in out
-    assert f"owkg {command} --" in out
-    for option in ("--strength", "--sparsity", "--num-answers", "--num-entities", "--metric"):
-        assert option in out
-
-
 def test_help_lists_the_commands(call):
     code, out, err = call("--help")
     assert (code, err) == (0, "")
@@ -498,18 +447,6 @@ def test_every_example_in_the_help_runs(call, example):
     code, out, err = call(f"{line} --trials 64" if line.startswith("simulate") else line)
     assert code == 0, err
     assert out
-
-
-def test_every_example_in_the_help_parses():
-    commands = get_command(app).commands
-    parsed = set()
-    for command in app.registered_commands:
-        for line in (command.epilog or "").splitlines():
-            if line.startswith("owkg "):
-                name, *arguments = shlex.split(line)[1:]
-                commands[name].make_context(name, arguments)
-                parsed.add(name)
-    assert {"train", "evaluate", "models"} | COMMANDS.keys() <= parsed
 
 
 def test_version(call):
@@ -597,13 +534,12 @@ class JaxRuntimeError(RuntimeError):
         "INTERNAL: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
     ],
 )
-def test_a_device_without_memory_is_one_line(call, monkeypatch, words):
+def test_a_device_without_memory_is_one_line(refused, monkeypatch, words):
     def full(*_, **__):
         raise JaxRuntimeError(words)
 
     monkeypatch.setattr(theory, "closed_forms", full)
-    code, out, err = call(THEORY)
-    assert (code, out) == (2, "")
+    err = refused(THEORY)
     assert err == f"owkg: error: this takes more memory than there is: {words.splitlines()[0]}\n"
 
 
@@ -754,7 +690,7 @@ def test_h_is_help(call, line):
     assert call(f"{line} -h")[0] == 0
 
 
-def test_all_metrics_and_the_least_over_all_rank_weights(answer, call):
+def test_all_metrics_and_the_least_over_all_rank_weights(answer, call, refused):
     found = answer(f"{POWER} --all-metrics")
     needed = {row["metric"]: row["required_queries"] for row in found["results"]}
     assert (needed["mrr"], needed["p-mrr@0.5"]) == (1692, 150)
@@ -772,8 +708,7 @@ def test_all_metrics_and_the_least_over_all_rank_weights(answer, call):
         in out
     )
     histogram = POWER.replace("--num-answers 43", "--num-answers 12:1,43:2")
-    code, _, err = call(f"{histogram} --all-metrics")
-    assert (code, "--all-metrics needs one number of answers" in err) == (2, True)
+    assert "--all-metrics needs one number of answers" in refused(f"{histogram} --all-metrics")
 
 
 def test_all_metrics_are_those_of_the_registry(answer):
@@ -802,7 +737,7 @@ def test_the_frontier_of_focus(answer, ending):
     assert of["mrr"]["least_queries"] == 33
 
 
-def test_the_figure_of_focus(call, tmp_path):
+def test_the_figure_of_focus(call, refused, tmp_path):
     path = tmp_path / "focus.png"
     code, out, err = call(f"{POWER} --all-metrics --figure {path}")
     assert (code, f"wrote {path}" in err, "least queries" in out) == (0, True, True)
@@ -811,8 +746,7 @@ def test_the_figure_of_focus(call, tmp_path):
         (f"{POWER} --figure {path}", "--figure needs --all-metrics"),
         (f"{POWER} --all-metrics --figure {tmp_path}/a.txt", "--figure must end in .png, .pdf or .svg"),
     ):
-        code, _, err = call(line)
-        assert (code, message in err) == (2, True), err
+        assert message in refused(line)
 
 
 def test_no_number_suffices_for_any_weight_that_falls(call):

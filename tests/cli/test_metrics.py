@@ -60,27 +60,9 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def call(folder, capsys):
-    """Runs `owkg metrics ...`; gives (exit code, standard output, standard error)."""
-
-    def run_it(line: str) -> tuple[int, str, str]:
-        code = main(["metrics", *shlex.split(line)])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run_it
-
-
-@pytest.fixture
-def answer(call):
-    """The JSON that `owkg metrics ... --format json` prints."""
-
-    def run_it(line: str):
-        code, out, err = call(f"{line} --format json")
-        assert code == 0, err
-        return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
-
-    return run_it
+def call(call, folder):
+    """As `call`, of a line of `owkg metrics`."""
+    return lambda line, *more: call("metrics", *shlex.split(line), *more)
 
 
 def _other(err: str) -> str:
@@ -129,7 +111,7 @@ def test_json_numbers_are_those_of_the_library(answer):
     assert "expectation_standard_error" not in found["both"]["exact"]["mrr"]
 
 
-def test_one_side_only(call, folder, answer):
+def test_one_side_only(folder, answer):
     write_ranks(TABLE.filter(pl.col("side") == "tail"), "tail.parquet")
     found = answer("tail.parquet --metric mrr")
     assert list(found) == ["tail", "both"]
@@ -166,11 +148,10 @@ def test_a_model_column_names_the_models(folder, answer):
     assert found["models"]["m1"] == answer("transe.parquet --metric mrr")
 
 
-def test_two_files_with_one_model_are_refused(folder, call):
+def test_two_files_with_one_model_are_refused(folder, refused):
     write_ranks(TABLE.with_columns(model=pl.lit("m")), "one.parquet")
     write_ranks(TABLE.with_columns(model=pl.lit("m")), "two.parquet")
-    code, out, err = call("one.parquet two.parquet")
-    assert (code, out) == (2, "")
+    err = refused("one.parquet two.parquet")
     assert "two.parquet: the model 'm' is in one.parquet too; a column seed in both would tell" in err
 
 
@@ -178,7 +159,7 @@ def _of_seeds(*seeds):
     return pl.concat([_table(seed).with_columns(seed=seed) for seed in seeds])
 
 
-def test_a_model_with_seeds_is_one_row(folder, call, answer):
+def test_a_model_with_seeds_is_one_row(folder, done, answer):
     """In one file and in two; rows of seeds as of tables of their own."""
     write_ranks(_of_seeds(1, 2, 3), "m.parquet")
     for seeds in ((1, 2), (3,)):
@@ -196,13 +177,11 @@ def test_a_model_with_seeds_is_one_row(folder, call, answer):
         assert "seeds" not in each[0]
         write_ranks(_table(2), "alone.parquet")
         assert each[1] == answer(f"alone.parquet --metric {name}")["both"]["realistic"][name]
-    code, out, _ = call("m.parquet --metric mrr")
-    assert code == 0
+    out = done("m.parquet --metric mrr")
     assert "mean ± deviation over 3 seeds; 95% confidence intervals over queries and seeds" in " ".join(
         out.split()
     )
-    code, out, _ = call("m.parquet transe.parquet --metric mrr --format latex")
-    assert code == 0
+    out = done("m.parquet transe.parquet --metric mrr --format latex")
     assert r"$\pm$" in out
 
 
@@ -216,15 +195,13 @@ def test_a_model_with_seeds_is_one_row(folder, call, answer):
         ("m1.parquet m2.parquet", "m2.parquet: seed 2 of the model 'm' is in m1.parquet too."),
     ],
 )
-def test_what_seeds_cannot_have(folder, call, line, message):
+def test_what_seeds_cannot_have(folder, refused, line, message):
     write_ranks(_of_seeds(1, 2), "m.parquet")
     write_ranks(_of_seeds(1, 2)[:-1], "short.parquet")
     for name, seeds in (("m1", (1, 2)), ("m2", (2, 3))):
         write_ranks(_of_seeds(*seeds).with_columns(model=pl.lit("m")), f"{name}.parquet")
-    code, out, err = call(line)
-    assert (code, out) == (2, "")
+    err = refused(line)
     assert message in err
-    assert err.count("\n") == 1
 
 
 def test_equal_file_names_are_told_apart_by_folder(folder, answer):
@@ -278,9 +255,8 @@ def test_the_plain_table_says_what_it_shows(call):
     assert all(re.search(rf"^ *{re.escape(name)} ", out, re.M) for name in PROMISED)
 
 
-def test_a_breakdown_without_its_column(call):
-    code, out, err = call("ranks.parquet --by category")
-    assert (code, out) == (2, "")
+def test_a_breakdown_without_its_column(refused):
+    err = refused("ranks.parquet --by category")
     assert "--by" in err
     assert "--kg" in err
 
@@ -293,7 +269,7 @@ def test_a_graph_with_other_candidates_is_noted(folder, call):
     assert call("ranks.parquet --kg graph --metric mrr")[2] == ""
 
 
-def test_ranks_without_candidates_have_those_of_the_graph(folder, answer, call):
+def test_ranks_without_candidates_have_those_of_the_graph(folder, answer, refused):
     table = _table(2, tied=False)
     write_ranks(table, "whole.parquet")
     columns = ["head", "relation", "tail", "side", "optimistic"]
@@ -302,15 +278,13 @@ def test_ranks_without_candidates_have_those_of_the_graph(folder, answer, call):
     expected = answer("whole.parquet --kg graph --metric amri,zmrr,probe@0.5,0.5")
     assert answer("alone.csv --untied --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
     assert answer("lacking.csv --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
-    code, _, err = call("alone.csv --untied --metric amri")
-    assert code == 2
+    err = refused("alone.csv --untied --metric amri")
     assert "alone.csv: no column candidates" in err
 
 
-def test_a_graph_without_the_entities_is_refused(folder, call):
+def test_a_graph_without_the_entities_is_refused(folder, refused):
     write_ranks(TABLE.with_columns(head=pl.lit("nobody")), "other.parquet")
-    code, out, err = call("other.parquet --kg graph")
-    assert (code, out) == (2, "")
+    err = refused("other.parquet --kg graph")
     assert "row 1" in err
     assert "'nobody'" in err
 
@@ -407,17 +381,15 @@ def test_reweighting(folder, answer, call):
     ("text", "line"),
     [("q\t1\nr_1\n", 2), ("q\t-1\nr_1\t1\n", 1), ("q\t1\nr_1\tnan\n", 2), ("q\t1\nq\t1\n", 2)],
 )
-def test_malformed_shares_name_file_and_line(folder, call, text, line):
+def test_malformed_shares_name_file_and_line(folder, refused, text, line):
     (folder / "shares.tsv").write_text(text)
-    code, out, err = call("ranks.parquet --reweight shares.tsv")
-    assert (code, out) == (2, "")
+    err = refused("ranks.parquet --reweight shares.tsv")
     assert f"shares.tsv, line {line}:" in err
 
 
-def test_shares_lack_a_relation(folder, call):
+def test_shares_lack_a_relation(folder, refused):
     (folder / "shares.tsv").write_text("q\t1\n")
-    code, out, err = call("ranks.parquet --reweight shares.tsv")
-    assert (code, out) == (2, "")
+    err = refused("ranks.parquet --reweight shares.tsv")
     assert "'r_1'" in err
 
 
@@ -436,14 +408,13 @@ def test_levels_and_intervals(answer):
         assert entry["ci_low"] != wide["ci_low"]
 
 
-def test_probe_entities(answer, call):
+def test_probe_entities(answer, refused):
     plain = answer("ranks.parquet --metric probe@1,0")["both"]["exact"]["probe@1,0"]["value"]
     fixed = answer("ranks.parquet --metric probe@1,0 --probe-entities 30")["both"]["exact"]["probe@1,0"][
         "value"
     ]
     assert plain != fixed
-    code, out, err = call("ranks.parquet --metric probe@1,0 --probe-entities 3")
-    assert (code, out) == (2, "")
+    err = refused("ranks.parquet --metric probe@1,0 --probe-entities 3")
     assert "--probe-entities" in err
 
 
@@ -454,7 +425,7 @@ def test_metrics_in_one_option_or_several(answer):
     assert list(joined["both"]["exact"]) == ["mrr", "probe@1,0", "hits@10"]
 
 
-def test_queries_without_one_list_have_no_macro_metrics(folder, call):
+def test_queries_without_one_list_have_no_macro_metrics(folder, call, refused):
     candidates = np.random.default_rng(0).integers(20, 29, len(TABLE))
     table = TABLE.with_columns(candidates=pl.Series(candidates), optimistic=pl.lit(1), pessimistic=pl.lit(2))
     write_ranks(table, "sampled.parquet")
@@ -462,8 +433,7 @@ def test_queries_without_one_list_have_no_macro_metrics(folder, call):
     assert code == 0
     assert "no macro metrics" in err
     assert not [name for name in json.loads(out)["both"]["exact"] if name.startswith("macro")]
-    code, out, err = call("sampled.parquet --metric mrr,macro-mrr")
-    assert (code, out) == (2, "")
+    err = refused("sampled.parquet --metric mrr,macro-mrr")
     assert "macro-mrr" in err
 
 
@@ -491,12 +461,8 @@ def test_queries_without_one_list_have_no_macro_metrics(folder, call):
         ("ranks.parquet --figures ranks.parquet", ["ranks.parquet"]),
     ],
 )
-def test_bad_input_is_one_clear_line(call, line, parts):
-    code, out, err = call(line)
-    assert (code, out) == (2, "")
-    assert err.startswith("owkg: error: ")
-    assert err.count("\n") == 1
-    assert "Traceback" not in err
+def test_bad_input_is_one_clear_line(refused, line, parts):
+    err = refused(line)
     for part in parts:
         assert part in err
 
@@ -518,26 +484,23 @@ HEADER = "head,relation,tail,side,optimistic,pessimistic,candidates"
         ([], ["ranks.csv"]),
     ],
 )
-def test_bad_tables_name_file_and_line(folder, call, rows, parts):
+def test_bad_tables_name_file_and_line(folder, refused, rows, parts):
     (folder / "ranks.csv").write_text("\n".join([HEADER, *rows]) + "\n")
-    code, out, err = call("ranks.csv")
-    assert (code, out) == (2, "")
+    err = refused("ranks.csv")
     assert "ranks.csv" in err
     assert all(part in err for part in parts)
 
 
 @pytest.mark.parametrize("weight", ["nan", "-1", "inf"])
-def test_bad_weights(folder, call, weight):
+def test_bad_weights(folder, refused, weight):
     (folder / "ranks.csv").write_text(f"{HEADER},weight\na,r,b,tail,1,2,9,{weight}\n")
-    code, out, err = call("ranks.csv")
-    assert (code, out) == (2, "")
+    err = refused("ranks.csv")
     assert "ranks.csv, line 2: weight" in err
 
 
-def test_a_missing_column_and_an_empty_file(folder, call):
+def test_a_missing_column_and_an_empty_file(folder, call, refused):
     (folder / "ranks.csv").write_text("head,relation,tail,side,optimistic,pessimistic\na,r,b,tail,1,2\n")
-    code, _, err = call("ranks.csv")
-    assert code == 2
+    err = refused("ranks.csv")
     assert "no column candidates" in err
     (folder / "ranks.csv").write_text("")
     assert call("ranks.csv")[0] == 2
@@ -563,24 +526,6 @@ def test_every_example_in_the_help_runs(folder, call, example):
     code, out, err = call(line + (" --kg graph" if "probe@0.5,0.5" in line else ""))
     assert code == 0, err
     assert out
-
-
-def test_help_shows_examples_and_options(call):
-    code, out, err = call("--help")
-    assert (code, _other(err)) == (0, "")
-    assert len(EXAMPLES) >= 3
-    for option in (
-        "--kg",
-        "--by",
-        "--metric",
-        "--ci",
-        "--interval",
-        "--format",
-        "--keys",
-        "--list",
-        "--reweight",
-    ):
-        assert option in out
 
 
 # --- published
@@ -676,10 +621,8 @@ def test_a_table_whose_answers_are_not_filtered_from_each_other(folder, call):
         ("ranks.parquet --metric probe@-2,0", ["sharpness", "-2"]),
     ],
 )
-def test_extremes_are_one_clear_line_too(call, line, parts):
-    code, out, err = call(line)
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
+def test_extremes_are_one_clear_line_too(refused, line, parts):
+    err = refused(line)
     assert all(part in err for part in parts)
     assert "--sharpness" not in err
 
@@ -752,10 +695,9 @@ def test_effective_queries_are_in_the_json(answer):
     assert found["macro-mrr"]["effective_queries"] == pytest.approx(3)
 
 
-def test_what_has_no_effect_or_is_unknown_is_told(folder, call):
+def test_what_has_no_effect_or_is_unknown_is_told(folder, call, refused):
     """Replicates without a bootstrap, shares of other relations, a graph of other data."""
-    code, _, err = call("ranks.parquet --replicates 50")
-    assert code == 2
+    err = refused("ranks.parquet --replicates 50")
     assert "--replicates has no effect with --interval analytic" in err
     relations = pl.read_parquet(folder / "ranks.parquet")["relation"].unique().to_list()
     shares = "".join(f"{name}\t1\n" for name in [*relations, "other"])
@@ -765,13 +707,12 @@ def test_what_has_no_effect_or_is_unknown_is_told(folder, call):
     assert f"1 of {len(relations) + 1} relations with a share are in no rank table, such as 'other'" in err
     (folder / "elsewhere").mkdir()
     (folder / "elsewhere" / "train.txt").write_text("x\ty\tz\n")
-    code, _, err = call("ranks.parquet --kg elsewhere")
-    assert code == 2
+    err = refused("ranks.parquet --kg elsewhere")
     assert "ranks.parquet with --kg: " in err
     assert "the graph has no" in err
 
 
-def test_triples_ranked_by_the_mean_of_both_sides(folder, call):
+def test_triples_ranked_by_the_mean_of_both_sides(folder, call, refused):
     code, out, _ = call("ranks.parquet --mean-of-sides --metric mr,mrr --format json")
     found = {row["metric"]: row for row in json.loads(out)["of_triples"]}
     assert code == 0
@@ -780,8 +721,7 @@ def test_triples_ranked_by_the_mean_of_both_sides(folder, call):
     code, out, _ = call("ranks.parquet --mean-of-sides")
     assert (code, "of triples" in out, "hits@10" in out) == (0, True, True)
     for more in ("--by side", "--format csv", "--reweight uniform"):
-        code, _, err = call(f"ranks.parquet --mean-of-sides {more}")
-        assert (code, "--mean-of-sides stands alone" in err) == (2, True)
+        assert "--mean-of-sides stands alone" in refused(f"ranks.parquet --mean-of-sides {more}")
 
 
 def test_what_filtered_the_ranks_is_said(call, tmp_path):

@@ -81,9 +81,8 @@ def test_a_pool(call, folder):
     assert "0 functional, 1 type" in out
 
 
-def test_json_and_metadata(call, folder):
-    code, out, _ = call("pool", *MAKE, *RULES, "--truth", "test", "--format", "json")
-    assert code == 0
+def test_json_and_metadata(done, folder):
+    out = done("pool", *MAKE, *RULES, "--truth", "test", "--format", "json")
     shown, card = json.loads(out), json.loads((folder / "pool" / "metadata.json").read_text())
     assert shown == {"out": "pool"} | card
     assert card["sizes"] == [
@@ -104,7 +103,7 @@ def test_equal_input_gives_equal_files(call, folder):
     assert checksums(folder / "a") == checksums(folder / "b")
 
 
-def test_what_is_true_and_not_pooled(call, folder):
+def test_what_is_true_and_not_pooled(call, done, folder):
     (folder / "qrels").write_text("ann|knows|? 0 lima 1\nann|knows|? 0 oslo 0\nben|knows|? 0 cat -1\n")
     assert call("pool", *MAKE, "--truth", "qrels")[0] == 0
     relevances = dict(
@@ -112,8 +111,7 @@ def test_what_is_true_and_not_pooled(call, folder):
     )
     assert relevances == {"ann": -1, "cat": -1, "oslo": 0, "lima": 1}
     options = ["--truth", "qrels", "--closed-world", "--overwrite"]
-    code, out, _ = call("pool", *MAKE, *options)
-    assert code == 0
+    out = done("pool", *MAKE, *options)
     relevances = dict(
         read_judgements("pool/pool.qrels").filter(entity="ann").select("answer", "relevance").rows()
     )
@@ -158,11 +156,10 @@ def test_one_system_is_pooled_with_a_note(call, folder):
     assert "owkg: note: the pool is of one system" in err
 
 
-def test_systems_that_answer_other_queries(call, folder):
+def test_systems_that_answer_other_queries(call, refused, folder):
     write_run(run_of("three", [[2]], entity=(0,)), "three.run")
     arguments = ["pool", *MAKE, "three.run"]
-    code, _, err = call(*arguments)
-    assert code == 2
+    err = refused(*arguments)
     assert "1 of 2 are missing in some, such as 'ben|knows|?' in 'three'; --intersect leaves them out" in err
     assert not (folder / "pool").exists()
     code, _, err = call(*arguments, "--intersect")
@@ -227,11 +224,8 @@ def test_a_pool_of_topics(call, folder, topics):
         ("one.run", "must be 'head|relation|\\?'|--kg must be given"),
     ],
 )
-def test_bad_topics(call, folder, topics, arguments, shown):
-    code, out, err = call("pool", "bm25.run", "--depth", "2", "--out", "x", *arguments.split())
-    assert (code, out) == (2, "")
-    assert err.startswith("owkg: error: ")
-    assert err.count("\n") == 1
+def test_bad_topics(refused, folder, topics, arguments, shown):
+    err = refused("pool", "bm25.run", "--depth", "2", "--out", "x", *arguments.split())
     assert pl.Series([err]).str.contains(shown).item(), err
     assert not (folder / "x").exists()
 
@@ -263,11 +257,8 @@ def test_bad_topics(call, folder, topics, arguments, shown):
         ("--read s.tsv --out x --pool graph", "holds no metadata.json"),
     ],
 )
-def test_bad_input(call, folder, arguments, shown):
-    code, out, err = call("pool", *arguments.split())
-    assert (code, out) == (2, "")
-    assert err.startswith("owkg: error: ")
-    assert err.count("\n") == 1
+def test_bad_input(refused, folder, arguments, shown):
+    err = refused("pool", *arguments.split())
     assert pl.Series([err]).str.contains(shown).item()
     assert not (folder / "x").exists()
 
@@ -293,9 +284,8 @@ def sheets(call, folder):
 READ = ["--pool", "pool", "--out", "judged.qrels"]
 
 
-def test_one_sheet(call, sheets):
-    code, out, err = call("pool", "--read", "first.tsv", *READ)
-    assert (code, err) == (0, "")
+def test_one_sheet(done, sheets):
+    out = done("pool", "--read", "first.tsv", *READ)
     assert out.endswith("wrote judged.qrels: 5 candidates, 2 relevant, 1 not relevant, 2 not judged\n")
     before, after = read_judgements("pool/pool.qrels"), read_judgements("judged.qrels")
     assert after.drop("relevance").equals(before.drop("relevance"))
@@ -303,9 +293,8 @@ def test_one_sheet(call, sheets):
     assert after["relevance"].to_list() == [relevance.get(answer, -1) for answer in before["answer"]]
 
 
-def test_two_annotators_are_two(call, sheets):
-    code, out, err = call("pool", "--read", "first.tsv", "--read", "./first.tsv", *READ)
-    assert (code, out) == (2, "")
+def test_two_annotators_are_two(call, refused, sheets):
+    err = refused("pool", "--read", "first.tsv", "--read", "./first.tsv", *READ)
     assert "--read must be the sheets of different annotators, got first.tsv twice" in err
     (sheets / "copy.tsv").write_bytes((sheets / "first.tsv").read_bytes())
     code, _, err = call("pool", "--read", "first.tsv", "--read", "copy.tsv", *READ)
@@ -320,7 +309,7 @@ def test_a_part_of_a_sheet(call, sheets):
     assert (code, err) == (0, "owkg: note: 1 candidates that are to be judged are in no sheet.\n")
 
 
-def test_what_annotators_found_decides_between_runs(call, folder):
+def test_what_annotators_found_decides_between_runs(call, done, refused, folder):
     """From the runs to a pool, to a sheet, to judgements, to another order of the systems."""
     assert call("pool", *MAKE, "--truth", "test")[0] == 0
     header, *lines = (folder / "pool/sheet.tsv").read_text().splitlines()
@@ -330,8 +319,7 @@ def test_what_annotators_found_decides_between_runs(call, folder):
     (folder / "filled.tsv").write_text("\n".join([header, *filled]) + "\n")
     assert call("pool", "--read", "filled.tsv", *READ)[0] == 0
     compare = ["compare", "one.run", "two.run.gz", "--kg", "graph", "--metric", "mrr", "--format", "json"]
-    code, out, _ = call(*compare, "--qrels", "judged.qrels", "--qrels", "test")
-    assert code == 0
+    out = done(*compare, "--qrels", "judged.qrels", "--qrels", "test")
     values = {(row["qrels"], row["system"]): row["value"] for row in json.loads(out)["values"]}
     assert values["test", "one"] > 0
     assert values["judged", "two"] > values["test", "two"] * 2 / 3
@@ -339,17 +327,14 @@ def test_what_annotators_found_decides_between_runs(call, folder):
     for name in ("one.run", "two.run.gz"):
         stem = name.partition(".")[0]
         assert call("ranks", "convert", name, "--kg", "graph", "--out", f"ranks/{stem}.parquet")[0] == 0
-    code, _, err = call("compare", "ranks/one.parquet", "ranks/two.parquet", "--qrels", "judged.qrels")
-    assert code == 2
+    err = refused("compare", "ranks/one.parquet", "ranks/two.parquet", "--qrels", "judged.qrels")
     assert "1 answers in it are not, such as 'oslo' to ann|knows|?. A run has them where the system" in err
 
 
-def test_what_each_system_gains_from_its_pool(call, sheets):
+def test_what_each_system_gains_from_its_pool(call, answer, sheets):
     """Of what is relevant, only "one" lists cat for ann, within depth 2; the rest both list."""
     (sheets / "third.tsv").write_text((sheets / "first.tsv").read_text().replace("\tn\t", "\ty\t"))
-    code, out, _ = call("pool", "--read", "third.tsv", *READ, "--format", "json")
-    assert code == 0
-    found = {row["model"]: row for row in json.loads(out)["systems"]}
+    found = {row["model"]: row for row in answer("pool", "--read", "third.tsv", *READ)["systems"]}
     expected = pool_bias(read_runs(["pool/runs.trec.gz"]), read_judgements("judged.qrels"), 2)
     assert list(found.values()) == expected.to_dicts()
     assert {name: row["unique_relevant"] for name, row in found.items()} == {"one": 1, "two": 0}
@@ -391,15 +376,14 @@ def test_truth_decides_before_a_rule(call, folder):
 
 
 @pytest.mark.parametrize("name", ["pool.qrels", "pool.tsv", "runs.trec.gz"])
-def test_a_pool_that_changed_is_read_when_asked_for(call, sheets, name):
+def test_a_pool_that_changed_is_read_when_asked_for(call, refused, sheets, name):
     path = sheets / "pool" / name
     if name == "runs.trec.gz":
         write_run(read_runs([path]).filter(model="one"), path)
     else:
         lines = path.read_text().splitlines(keepends=True)
         path.write_text("".join(lines[: 2 + lines[0].startswith("query")]))
-    code, out, err = call("pool", "--read", "first.tsv", *READ)
-    assert (code, out) == (2, "")
+    err = refused("pool", "--read", "first.tsv", *READ)
     assert (
         err
         == f"owkg: error: pool: {name} changed since the pool was written; --changed reads it all the same.\n"
@@ -423,15 +407,13 @@ def test_one_system_gains_nothing_to_speak_of(call, folder):
     assert bias_of(folder / "pool", read_judgements("pool/pool.qrels")) == []
 
 
-def test_two_sheets(call, sheets):
-    code, out, _ = call("pool", "--read", "first.tsv", "--read", "second.tsv", *READ)
-    assert code == 0
+def test_two_sheets(done, answer, sheets):
+    out = done("pool", "--read", "first.tsv", "--read", "second.tsv", *READ)
     assert "wrote judged.qrels: 5 candidates, 2 relevant, 0 not relevant, 3 not judged" in out
     assert "both judged 3, agreeing 66.67 %, kappa 0.0000" in out
     assert "2 unsure, 0 in one sheet only" in out
     asked = ("pool", "--read", "first.tsv", "--read", "second.tsv", *READ, "--overwrite")
-    code, out, _ = call(*asked, "--format", "json")
-    found = json.loads(out)
+    found = answer(*asked)
     assert found["not_judged"] == 3
     assert found["agreement"]["kappa"] == pytest.approx(0)
     assert [row["answer"] for row in found["agreement"]["disagreements"]] == ["oslo"]
@@ -453,20 +435,18 @@ def test_kappa_that_is_not_defined_is_null(call, sheets):
         ("ann|knows|?", "ann|likes|?", "the question_id must be a query of the pool"),
     ],
 )
-def test_bad_sheets(call, sheets, old, new, shown):
+def test_bad_sheets(refused, sheets, old, new, shown):
     path = sheets / "first.tsv"
     path.write_text(path.read_text().replace(old, new))
-    code, _, err = call("pool", "--read", "first.tsv", *READ)
-    assert code == 2
+    err = refused("pool", "--read", "first.tsv", *READ)
     assert pl.Series([err]).str.contains(shown).item()
     assert not (sheets / "judged.qrels").exists()
 
 
-def test_labels_against_the_pool(call, sheets):
+def test_labels_against_the_pool(call, refused, sheets):
     assert call("pool", "--read", "first.tsv", *READ)[0] == 0
     (sheets / "pool/pool.qrels").write_text((sheets / "judged.qrels").read_text())
-    code, _, err = call("pool", "--read", "second.tsv", *READ, "--overwrite", "--changed")
-    assert code == 2
+    err = refused("pool", "--read", "second.tsv", *READ, "--overwrite", "--changed", notes=True)
     assert "such as 'oslo' to 'ann|knows|?', 0 and 1" in err
 
 
@@ -486,13 +466,12 @@ def test_nothing_is_lost(call, sheets, out):
         assert (sheets / out).read_bytes() == before
 
 
-def test_three_sheets_have_a_majority(call, sheets):
+def test_three_sheets_have_a_majority(done, answer, sheets):
     text = (sheets / "second.tsv").read_text()
     (sheets / "third.tsv").write_text(text)
     many = [part for name in ("first", "second", "third") for part in ("--read", f"{name}.tsv")]
-    code, out, _ = call("pool", *many, *READ, "--format", "json")
-    found = json.loads(out)
-    assert (code, found["relevant"], found["not_judged"], found["no_majority"]) == (0, 3, 2, [])
+    found = answer("pool", *many, *READ)
+    assert (found["relevant"], found["not_judged"], found["no_majority"]) == (3, 2, [])
     assert found["judged_by_all"] == 3
     # Two candidates of three with 3 of 3, one with 1 and 2: P = (1 + 1 + 1/3) / 3, p = (1/9, 8/9).
     chance = (1 + 64) / 81
@@ -503,8 +482,7 @@ def test_three_sheets_have_a_majority(call, sheets):
         ["second.tsv", "third.tsv"],
     ]
     (sheets / "fourth.tsv").write_text((sheets / "first.tsv").read_text())
-    code, out, _ = call("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite")
-    assert code == 0
+    out = done("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite", notes=True)
     assert "no majority, so not judged" in out
     assert "all 4 judged 3: Fleiss' kappa" in out
     assert "3 not judged" in out
@@ -513,11 +491,10 @@ def test_three_sheets_have_a_majority(call, sheets):
 # --- rules, truths and budgets
 
 
-def test_no_rule_unless_asked_for_and_what_it_costs(call, folder):
+def test_no_rule_unless_asked_for_and_what_it_costs(call, done, folder):
     assert call("pool", *MAKE)[0] == 0
     assert pl.read_csv("pool/pool.tsv", separator="\t")["rule"].null_count() == 5
-    code, out, _ = call("pool", *MAKE, *RULES, "--overwrite")
-    assert code == 0
+    out = done("pool", *MAKE, *RULES, "--overwrite")
     assert "answers known to be true (valid) that the rules would reject" in out
     card = json.loads((folder / "pool" / "metadata.json").read_text())
     cost = card["rule_cost"]
@@ -528,11 +505,10 @@ def test_no_rule_unless_asked_for_and_what_it_costs(call, folder):
     assert 0 == cost["rows"][0]["lower"] < cost["rows"][0]["upper"] <= 1
 
 
-def test_a_truth_that_does_not_cover_the_pool(call, folder):
+def test_a_truth_that_does_not_cover_the_pool(call, refused, folder):
     (folder / "few.qrels").write_text("ann|knows|? 0 cat 1\n")
     asked = ["pool", *MAKE, "--truth", "few.qrels", "--closed-world"]
-    code, out, err = call(*asked)
-    assert (code, out) == (2, "")
+    err = refused(*asked)
     assert "1 of 2 are not in few.qrels, such as 'ben|knows|?'" in err
     assert "--covered pools only the queries that it judges" in err
     assert not (folder / "pool").exists()
@@ -544,7 +520,7 @@ def test_a_truth_that_does_not_cover_the_pool(call, folder):
     assert call("pool", *MAKE, "--truth", "few.qrels", "--overwrite")[0] == 0
 
 
-def test_a_budget_takes_shallow_layers_of_whole_queries(call, folder):
+def test_a_budget_takes_shallow_layers_of_whole_queries(call, done, folder):
     assert call("pool", *MAKE, "--budget", "4")[0] == 0
     card = json.loads((folder / "pool" / "metadata.json").read_text())
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
@@ -560,8 +536,7 @@ def test_a_budget_takes_shallow_layers_of_whole_queries(call, folder):
     text = (folder / "pool/sheet.tsv").read_text().splitlines()
     rows = ["\t".join([*line.split("\t")[:4], "y", ""]) for line in text[1:]]
     (folder / "filled.tsv").write_text("\n".join([text[0], *rows]) + "\n")
-    code, out, err = call("pool", "--read", "filled.tsv", *READ)
-    assert (code, err) == (0, "")
+    out = done("pool", "--read", "filled.tsv", *READ)
     assert "4 relevant, 0 not relevant, 1 not judged" in out
 
 
@@ -609,11 +584,10 @@ def test_what_the_rules_took_is_estimated(call, folder, monkeypatch):
 TEMPLATES = "knows\ttail\tWhom does {entity} know?\nborn\tboth\tWas {head} born in {tail}?\n"
 
 
-def test_templates_are_what_the_sheet_asks(call, folder):
+def test_templates_are_what_the_sheet_asks(call, done, folder):
     (folder / "templates").write_text(TEMPLATES)
     (folder / "names").write_text("ann\tAnn Ash\tpainter\n")
-    code, _, err = call("pool", *MAKE, "--templates", "templates", "--names", "names")
-    assert (code, err) == (0, "")
+    done("pool", *MAKE, "--templates", "templates", "--names", "names")
     sheet = pl.read_csv("pool/sheet.tsv", separator="\t")
     assert set(sheet["question"]) == {"Whom does Ann Ash (painter) know?", "Whom does ben know?"}
     (folder / "templates").write_text("born\ttail\tWhere was {entity} born?\n")
@@ -635,10 +609,9 @@ def test_templates_are_what_the_sheet_asks(call, folder):
         ("born\ttail", "line 2: must be a relation, the side"),
     ],
 )
-def test_bad_templates(call, folder, line, shown):
+def test_bad_templates(refused, folder, line, shown):
     (folder / "templates").write_text(TEMPLATES.splitlines()[0] + "\n" + line + "\n")
-    code, out, err = call("pool", *MAKE, "--templates", "templates")
-    assert (code, out) == (2, "")
+    err = refused("pool", *MAKE, "--templates", "templates")
     assert err.startswith(f"owkg: error: templates, {shown}")
     assert not (folder / "pool").exists()
 
@@ -652,7 +625,7 @@ def fill(sheet, out, labels, source=""):
     table.write_csv(out, separator="\t")
 
 
-def test_a_column_for_sources(call, folder):
+def test_a_column_for_sources(call, done, folder):
     assert call("pool", *MAKE, "--sources")[0] == 0
     header, first, *_ = (folder / "pool/sheet.tsv").read_text().splitlines()
     assert header.split("\t")[-2:] == ["comment", "source"]
@@ -669,8 +642,7 @@ def test_a_column_for_sources(call, folder):
     # Read back, and kept.
     fill("pool/sheet.tsv", "first.tsv", {"cat": "y", "oslo": "n"}, source="https://found.example")
     read = ("pool", "--read", "first.tsv", *READ, "--annotations", "labels.tsv")
-    code, out, err = call(*read)
-    assert (code, err) == (0, "")
+    out = done(*read)
     assert "5 of 5 labels have a source" in out
     kept = pl.read_csv("labels.tsv", separator="\t")
     assert kept.columns == ["query", "answer", "relevance", "sheet", "label", "source", "comment"]
@@ -687,9 +659,8 @@ def test_a_column_for_sources(call, folder):
         ("https://example.org/{x}", "--source-template may hold {entity}, {answer}, .* got {x}"),
     ],
 )
-def test_bad_source_templates(call, folder, template, shown):
-    code, _, err = call("pool", *MAKE, "--source-template", template)
-    assert code == 2
+def test_bad_source_templates(refused, folder, template, shown):
+    err = refused("pool", *MAKE, "--source-template", template)
     assert pl.Series([err]).str.contains(shown.replace("{", r"\{").replace("}", r"\}")).item()
     assert not (folder / "pool").exists()
 
@@ -708,9 +679,8 @@ def torn(call, folder):
     return folder
 
 
-def test_a_third_annotator_decides_conflicts(call, torn):
-    code, out, _ = call(*TWO, "--conflicts", "c.tsv")
-    assert code == 0
+def test_a_third_annotator_decides_conflicts(call, done, refused, torn):
+    out = done(*TWO, "--conflicts", "c.tsv")
     assert "wrote c.tsv: 2 candidates to judge" in out
     assert "2 not judged" in out
     original = pl.read_csv("pool/sheet.tsv", separator="\t")
@@ -719,11 +689,11 @@ def test_a_third_annotator_decides_conflicts(call, torn):
     same = original.filter(answer_id="cat").sort("question_id")
     assert conflicts.sort("question_id").equals(same)  # the same words and addresses, no label
     # A sheet may hold labels: nothing replaces it.
-    code, _, err = call(*TWO, "--conflicts", "c.tsv", "--overwrite")
-    assert (code, "c.tsv: is there already, and a sheet may hold labels" in err) == (2, True)
+    assert "c.tsv: is there already, and a sheet may hold labels" in refused(
+        *TWO, "--conflicts", "c.tsv", "--overwrite"
+    )
     fill("c.tsv", "third.tsv", {"cat": "y"})
-    code, out, _ = call(*TWO, "--third", "third.tsv", "--overwrite", "--conflicts", "again.tsv")
-    assert code == 0
+    out = done(*TWO, "--third", "third.tsv", "--overwrite", "--conflicts", "again.tsv")
     assert "third.tsv decides 2 of 2 conflicts" in out
     assert "no conflicts are left, so again.tsv is not written" in out
     assert "2 relevant, 3 not relevant, 0 not judged" in out
@@ -735,7 +705,7 @@ def test_a_third_annotator_decides_conflicts(call, torn):
     assert (found["conflicts"], found["decided"], found["not_judged"]) == (2, 0, 2)
 
 
-def test_bad_third_sheets(call, torn):
+def test_bad_third_sheets(call, refused, torn):
     assert call(*TWO, "--conflicts", "c.tsv")[0] == 0
     lines = (torn / "c.tsv").read_text().splitlines()
     labelled = ["\t".join([*line.split("\t")[:4], "y", "", ""]) for line in lines[1:]]
@@ -751,29 +721,24 @@ def test_bad_third_sheets(call, torn):
     }
     for name, (rows, shown) in cases.items():
         (torn / f"{name}.tsv").write_text("\n".join([lines[0], *rows]) + "\n")
-        code, out, err = call(*TWO, "--third", f"{name}.tsv", "--overwrite")
-        assert (code, out) == (2, "")
+        err = refused(*TWO, "--third", f"{name}.tsv", "--overwrite")
         assert shown.replace(name, f"{name}.tsv", 1) in err
-    code, _, err = call(*TWO, "--third", "a.tsv", "--overwrite")
-    assert (code, "different annotators, got a.tsv twice" in err) == (2, True)
+    assert "different annotators, got a.tsv twice" in refused(*TWO, "--third", "a.tsv", "--overwrite")
     read = ["pool", "--read", "a.tsv", *READ, "--overwrite", "--third", "short.tsv"]
     assert "--third must decide conflicts, and there are none, got short.tsv" in call(*read)[2]
 
 
-def test_an_expert_checks_a_sample(call, torn):
+def test_an_expert_checks_a_sample(call, done, refused, torn):
     one = ["pool", "--read", "a.tsv", *READ, "--expert", "e.tsv"]
-    code, out, _ = call(*one, "--expert-sample", "3", "--seed", "5")
-    assert code == 0
+    out = done(*one, "--expert-sample", "3", "--seed", "5")
     assert "wrote e.tsv: 3 candidates to judge" in out
     sample = pl.read_csv("e.tsv", separator="\t")
     assert sample["label"].null_count() == 3
     assert (sample["answer_id"] == "cat").sum() == 1
-    code, _, err = call(*one, "--overwrite")
-    assert (code, "e.tsv, line 2: the label must not be blank" in err) == (2, True)
+    assert "e.tsv, line 2: the label must not be blank" in refused(*one, "--overwrite")
     fill("e.tsv", "said.tsv", {"cat": "y", "ann": "n", "ben": "y", "oslo": "y"})
     back = ["pool", "--read", "a.tsv", *READ, "--expert", "said.tsv", "--overwrite"]
-    code, out, _ = call(*back)
-    assert code == 0
+    out = done(*back)
     assert "labels that the expert checked" in out
     found = json.loads(call(*back, "--format", "json")[1])["expert"]
     everything, _, relevant = found["shares"]
@@ -787,10 +752,8 @@ def test_an_expert_checks_a_sample(call, torn):
     assert not (torn / "f.tsv").exists()
 
 
-def test_options_of_the_other_half(call, folder):
+def test_options_of_the_other_half(refused, folder):
     for option in ("--conflicts", "--third", "--annotations", "--expert"):
-        code, _, err = call("pool", *MAKE, option, "x")
-        assert (code, f"{option} has no effect without --read" in err) == (2, True)
+        assert f"{option} has no effect without --read" in refused("pool", *MAKE, option, "x")
     for option in (["--templates", "x"], ["--sources"], ["--source-template", "x"]):
-        code, _, err = call("pool", "--read", "s.tsv", *READ, *option)
-        assert (code, f"{option[0]} has no effect with --read" in err) == (2, True)
+        assert f"{option[0]} has no effect with --read" in refused("pool", "--read", "s.tsv", *READ, *option)

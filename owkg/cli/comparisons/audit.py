@@ -2,131 +2,45 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from owkg.cli.comparisons.compare import TestName
-from owkg.cli.inputs import check_readable, check_writable
-from owkg.cli.options import DESIGN_HELP, Format, OutputFormat, Seed
-from owkg.cli.output import written_together
-from owkg.cli.systems import Graph, graph_of, names_given, noted, split_list
+from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
+from owkg.cli.options import Format, GraphOfSystems, OutputFormat, Seed, TestName, names_given, split_list
+from owkg.cli.output import cell, show, written_together
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed, probability_range
+
+if TYPE_CHECKING:
+    from owkg.auditing import Audit
 
 # Pairs that the table shows; of more, those of neighbours in the order.
 _PAIRS = 15
 
 
 def audit(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Rank tables (.parquet, .csv, .tsv, folders of Parquet files; a column model tells systems "
-            "apart) or TREC runs.",
-        ),
-    ],
-    qrels: Annotated[
-        str | None,
-        typer.Option(metavar="QRELS", help="Which answers are relevant, for TREC runs: a file or a split."),
-    ] = None,
-    lists: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="RUN",
-            help="TREC run of a system's best candidates, as owkg evaluate --lists writes it; one of each. "
-            "With them, answers that turn an order are named. They need --kg. TREC runs that list every "
-            "candidate, without --kg, are their own lists.",
-        ),
-    ] = None,
-    kg: Graph = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Such as mrr, hits@10, p-mrr@1/2; several with commas. Absent: mrr, hits@10."),
-    ] = None,
-    average: Annotated[
-        str,
-        typer.Option(
-            help="answers (micro), queries (query-averaged: the mean over the answers of a query, then over "
-            "queries; not macro-mrr), or both with a comma."
-        ),
-    ] = "answers",
-    sparsity: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOW,HIGH",
-            help="Share of the true answers to the queries of the test that it lacks: a number, or a range.",
-        ),
-    ] = None,
-    correlation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOW,HIGH",
-            help="Correlation between missing from the test and retrieved by the system: a number, or its "
-            "range. Default: estimated from --judged with --lists if its design allows that, otherwise 0 "
-            "(independent), which verdicts then name.",
-        ),
-    ] = None,
-    unevenness: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOW,HIGH",
-            help="How much the missing rates of queries differ: standard deviation of the logits of the "
-            "rates, a number or a range. 0: every answer is equally likely to be missing. Default: estimated "
-            "from --judged if its design allows that, otherwise 0 to 1.5.",
-        ),
-    ] = None,
-    judged: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="QRELS|SHEET|POOL",
-            help="Judgements: qrels, the filled-in sheet that --out wrote, or the folder of a pool; "
-            "repeatable. With --lists they are labels that breakdown numbers start from. They give the "
-            "sparsity, at least, where --sparsity is absent; judged completely on a random sample of queries "
-            "also its range, and with --lists the correlations (--design). They need --kg.",
-        ),
-    ] = None,
-    design: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DESIGN", help=DESIGN_HELP + " One for all --judged, or one for each."),
-    ] = None,
-    sample: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="QRELS",
-            help="The test answers that were drawn to have their queries judged. Absent: all judged queries "
-            "count alike.",
-        ),
-    ] = None,
-    test: Annotated[
-        TestName, typer.Option(help="Of the observed difference; paired, two-sided, over queries.")
-    ] = TestName.RANDOMISATION,
-    ties: Annotated[
-        str | None, typer.Option(help="optimistic, realistic, pessimistic or exact. Absent: realistic.")
-    ] = None,
-    ci: Annotated[
-        float,
-        typer.Option(
-            help="Level of all intervals. From this probability on an order is sure; 1 less it is the level "
-            "of significance."
-        ),
-    ] = 0.95,
+    files: list[Path],
+    *,
+    qrels: str | None = None,
+    lists: list[Path] | None = None,
+    kg: GraphOfSystems = None,
+    metric: list[str] | None = None,
+    average: str = "answers",
+    sparsity: str | None = None,
+    correlation: str | None = None,
+    unevenness: str | None = None,
+    judged: list[Path] | None = None,
+    design: list[str] | None = None,
+    sample: Path | None = None,
+    test: TestName = "randomisation",
+    ties: str | None = None,
+    ci: float = 0.95,
     seed: Seed = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Also write all tables as CSV, and a sheet of the answers to judge first."
-        ),
-    ] = None,
-    report: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Also write a report: .html with figures, .md or .tex; repeatable."
-        ),
-    ] = None,
+    out: Path | None = None,
+    report: list[Path] | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """May one conclude that one system is better than another, when many true answers are missing?
@@ -136,6 +50,49 @@ def audit(
     stated sparsities and correlations; which of them break it; and a verdict, which names what it assumes.
     Without --sparsity, and with judgements that show no more than a lower bound, nothing is assumed: results
     are given for sparsities from 0 to .9.
+
+    Args:
+        files (FILE...): Rank tables (.parquet, .csv, .tsv, folders of Parquet files; a column model tells
+            systems apart) or TREC runs.
+        qrels (QRELS): Which answers are relevant, for TREC runs: a file or a split.
+        lists (RUN): TREC run of a system's best candidates, as owkg evaluate --lists writes it; one of each.
+            With them, answers that turn an order are named. They need --kg. TREC runs that list every
+            candidate, without --kg, are their own lists.
+        metric: Such as mrr, hits@10, p-mrr@1/2; several with commas. Absent: mrr, hits@10.
+        average: answers (micro), queries (query-averaged: the mean over the answers of a query, then over
+            queries; not macro-mrr), or both with a comma.
+        sparsity (LOW,HIGH): Share of the true answers to the queries of the test that it lacks: a number, or
+            a range.
+        correlation (LOW,HIGH): Correlation between missing from the test and retrieved by the system: a
+            number, or its range. Default: estimated from --judged with --lists if its design allows that,
+            otherwise 0 (independent), which verdicts then name.
+        unevenness (LOW,HIGH): How much the missing rates of queries differ: standard deviation of the logits
+            of the rates, a number or a range. 0: every answer is equally likely to be missing. Default:
+            estimated from --judged if its design allows that, otherwise 0 to 1.5.
+        judged (QRELS|SHEET|POOL): Judgements: qrels, the filled-in sheet that --out wrote, or the folder of a
+            pool; repeatable. With --lists they are labels that breakdown numbers start from. They give the
+            sparsity, at least, where --sparsity is absent; judged completely on a random sample of queries
+            also its range, and with --lists the correlations (--design). They need --kg.
+        design (DESIGN): How the judged candidates were chosen: complete (a random sample of queries, all
+            candidates judged), sampled-pool, sampled-budget (pooled on a random sample of queries), pool,
+            budget, sheet or unknown. Default: as owkg pool and owkg audit wrote it; a sheet is a sheet, other
+            files are unknown. Only complete gives more than a lower bound. One for all --judged, or one for
+            each.
+        sample (QRELS): The test answers that were drawn to have their queries judged. Absent: all judged
+            queries count alike.
+        test: Of the observed difference; paired, two-sided, over queries.
+        ties: optimistic, realistic, pessimistic or exact. Absent: realistic.
+        ci: Level of all intervals. From this probability on an order is sure; 1 less it is the level of
+            significance.
+        out (DIR): Also write all tables as CSV, and a sheet of the answers to judge first.
+        report (FILE): Also write a report: .html with figures, .md or .tex; repeatable.
+
+    Examples:
+        owkg audit transe.parquet complex.parquet
+        owkg audit transe.parquet complex.parquet --kg data/fb15k237 --lists transe.run.gz --lists
+            complex.run.gz --out audited
+        owkg audit transe.parquet complex.parquet --sparsity 0.5,0.7 --report audit.html
+        owkg audit a.run b.run --qrels test.qrels --format json
     """
     from owkg.auditing import audit as audited
 
@@ -149,7 +106,6 @@ def audit(
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
         check_writable(report, [*files, *(lists or ()), *given])
     if out is not None:
-        from owkg.files.storage import writable_folder
         from owkg.pools.missing import AUDIT_SHEET
 
         writable_folder(out)
@@ -173,7 +129,7 @@ def audit(
             judged=judged or None,
             design=design or None,
             sample=sample,
-            test=test.value,
+            test=test,
             ties=ties,
             ci=ci,
             seed=seed,
@@ -187,12 +143,12 @@ def audit(
         write_report(found, path)
         print(f"wrote {path}", file=sys.stderr)
     if form is Format.JSON:
-        print(json.dumps(found.payload(), indent=2, allow_nan=False))
+        show(form, found.payload())
     else:
         _show(found)
 
 
-def _range(name: str, text: str | None) -> Any:
+def _range(name: str, text: str | None) -> float | list[float] | None:
     """One number, or two."""
     if text is None:
         return None
@@ -205,7 +161,7 @@ def _range(name: str, text: str | None) -> Any:
     return values if len(values) == 2 else values[0]
 
 
-def _write(found: Any, out: Path) -> None:
+def _write(found: "Audit", out: Path) -> None:
     """All tables, what they rest on, and the answers that turn orders as a sheet for annotators."""
     from owkg.pools import write_sheet
     from owkg.pools.design import Design, write_design
@@ -224,7 +180,7 @@ def _write(found: Any, out: Path) -> None:
             earlier.unlink()
 
 
-def _show(found: Any) -> None:
+def _show(found: "Audit") -> None:
     """The verdicts, with the assumptions."""
     import polars as pl
 
@@ -250,7 +206,7 @@ def _show(found: Any) -> None:
             grid = found.grid.filter(metric=metric, average=average)
             some = grid.filter(grid["sparsity"].is_in([0.0, 0.2, 0.5, 0.8]))
             wide = some.pivot("sparsity", index="model", values="full", maintain_order=True)
-            cells = [[row[0], *(_number(x) for x in row[1:])] for row in wide.iter_rows()]
+            cells = [[row[0], *(cell(x, ".3f") for x in row[1:])] for row in wide.iter_rows()]
             title = f"full-test {metric_name(metric, average)} if the sparsity were"
             title += ", missing and retrieved independent" if independent else ""
             printed(title, ["model", *wide.columns[1:]], cells)
@@ -314,21 +270,20 @@ def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, flo
     order = "=" if row["difference"] == 0 else ">"
     p = "<0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
     cells = [f"{row['first']} {order} {row['second']}", f"{row['difference']:+.4f}", p, facts]
-    cells.append(_number(row["share"]))
+    cells.append(cell(row["share"], ".3f"))
     if stated:
         low, high = row["probability_low"], row["probability_high"]
         cells.append("not possible" if low is None else probability_range(low, high))
     queries = row["required_queries"]
-    cells += [_number(row[key], absent) for key in ("breakdown_sparsity", "breakdown_correlation")]
+    cells += [
+        absent if row[key] is None else f"{row[key]:.3f}"
+        for key in ("breakdown_sparsity", "breakdown_correlation")
+    ]
     told = verdict_in_words(row["verdict"], max(refuted[row["first"]], refuted[row["second"]]))
     return [*cells, "-" if queries is None else f"{queries:,.0f}", told]
 
 
-def _number(value: float | None, absent: str = "-") -> str:
-    return absent if value is None else f"{value:.3f}"
-
-
-def _limits(stated: Any) -> str:
+def _limits(stated: dict[str, Sequence[float]] | Sequence[float] | None) -> str:
     """An interval of the box, or those of each system."""
     if isinstance(stated, dict):
         return "; ".join(f"{name} {_limits(own)}" for name, own in stated.items())

@@ -1,20 +1,22 @@
 """Output of `owkg compare`."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from owkg.cli.output import number, written_together
-from owkg.terminal.latex import latex_escaped, tabular
+from owkg.cli.output import Table, cell, interval, number, written_together
+from owkg.terminal.latex import latex_escaped
 from owkg.terminal.markdown import marked
-from owkg.terminal.markdown import table as markdown_table
 from owkg.terminal.tables import line, printed
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _PAIRS = 15
 """Pairs of systems that a table shows; of more, those with the best system."""
 
 
-def write(found: dict[str, Any], out: Path) -> None:
+def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
     """Every table as CSV, and figures: all of them or none."""
     import polars as pl
 
@@ -41,7 +43,7 @@ def write(found: dict[str, Any], out: Path) -> None:
             )
 
 
-def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
+def print_tables(found: "Mapping[str, pl.DataFrame]", ci: float, correction: str, test: str) -> None:
     """Differences first, then the values of each system, then how far qrels and parts agree."""
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
@@ -64,7 +66,13 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
                 "test detects",
                 ["metric", "pairs", "differ", "mean p", "detectable difference"],
                 [
-                    [r["metric"], r["pairs"], r["significant"], f"{r['area']:.3f}", _cell(r["detectable"])]
+                    [
+                        r["metric"],
+                        r["pairs"],
+                        r["significant"],
+                        f"{r['area']:.3f}",
+                        cell(r["detectable"], ".3f"),
+                    ]
                     for r in told.iter_rows(named=True)
                 ],
             )
@@ -81,12 +89,12 @@ def show(found: dict[str, Any], ci: float, correction: str, test: str) -> None:
         printed("", ["metric", *names, "tau, infinitely many queries"], rows)
     if len(found["parts"]):
         table = found["parts"]
-        rows = [[_cell(value) for value in row] for row in table.rows()]
+        rows = [[cell(value, ".3f") for value in row] for row in table.rows()]
         title = "order of systems by part: tau with that of all, and of the first qrels"
         printed(title, table.columns, rows)
 
 
-def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
+def _show_two(qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, test: str) -> None:
     """A line for each metric: both values, their difference, and how sure it is."""
     by_place = {(row["metric"], row["system"]): row["value"] for row in own.iter_rows(named=True)}
     first, second = pairs["first"][0], pairs["second"][0]
@@ -97,7 +105,7 @@ def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
             _difference(row),
             f"{row['p_value']:.3g}",
             _wins(row),
-            _cell(row["effect"]),
+            cell(row["effect"], ".3f"),
         ]
         for row in pairs.iter_rows(named=True)
     ]
@@ -106,7 +114,7 @@ def _show_two(qrels: str, own: Any, pairs: Any, ci: float, test: str) -> None:
     printed(title, [*heads, "effect"], rows)
 
 
-def _test(values: Any, test: str) -> str:
+def _test(values: "pl.DataFrame", test: str) -> str:
     """The test in words: of systems with seeds it is t over queries and seeds."""
     if "seeds" not in values.columns:
         return f"{test} test"
@@ -116,7 +124,9 @@ def _test(values: Any, test: str) -> str:
     return over if single < 2 else f"{over}; {test} test where both have one"
 
 
-def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, test: str) -> None:
+def _show_pairs(
+    qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, correction: str, test: str
+) -> None:
     """A table for each metric: all pairs, or those with the best system."""
     import polars as pl
 
@@ -140,7 +150,7 @@ def _show_pairs(qrels: str, own: Any, pairs: Any, ci: float, correction: str, te
             line(f"and {more:,} more pairs; --format csv has them")
 
 
-def tidy(found: dict[str, Any]) -> Any:
+def tidy(found: "Mapping[str, pl.DataFrame]") -> "pl.DataFrame":
     """All numbers in one table: a row a value, a difference, or a coefficient with one kind of interval."""
     import polars as pl
     import polars.selectors as cs
@@ -148,7 +158,7 @@ def tidy(found: dict[str, Any]) -> Any:
     seeds = [name for name in ("seeds", "seed_deviation") if name in found["values"].columns]
     columns_of = [*_TIDY, *({"hypothesis"} & {*found["pairs"].columns}), *seeds]
 
-    def of(name: str, *, quantity: Any, interval: str, **columns: Any) -> Any:
+    def of(name: str, *, quantity: pl.Expr, interval: str, **columns: pl.Expr) -> pl.DataFrame:
         table = found[name].with_columns(quantity=quantity, interval=pl.lit(interval), **columns)
         return table.select(pl.col(column) for column in columns_of if column in table.columns)
 
@@ -176,73 +186,59 @@ _TIDY = [
 ]
 
 
-def print_latex(found: dict[str, Any], ci: float, test: str) -> None:
-    r"""Two booktabs tables of each qrels: the values of the systems, and their differences."""
-    said = _test(found["values"], test)
-    print(f"% {ci:.0%} intervals, p-values of the {said}; needs \\usepackage{{booktabs}}")
-    for caption, head, rows in _for_papers(found):
-        print(f"% {' '.join(caption.split())}")
-        cells = [
-            [
-                " -- ".join(map(latex_escaped, names)),
-                *(
-                    _small(row, value, plus=p is not None)
-                    + ("" if p is None else f", $p = {p:.3g}$, {_wins(row)}")
-                    for row, value, p in values
-                ),
-            ]
-            for names, values in rows
-        ]
-        print(tabular(list(map(latex_escaped, head)), cells))
-
-
-def print_markdown(found: dict[str, Any], ci: float, test: str) -> None:
-    """The tables of `print_latex` in Markdown."""
-    print(f"{ci:.0%} intervals, p-values of the {marked(_test(found['values'], test))}.")
-    for caption, head, rows in _for_papers(found):
-        cells = [
-            [
-                " - ".join(names),
-                *(
-                    _value(row) if p is None else f"{_difference(row)}, p = {p:.3g}, {_wins(row)}"
-                    for row, _, p in values
-                ),
-            ]
-            for names, values in rows
-        ]
-        print(f"\n{marked(caption)}\n\n{markdown_table(head, cells)}")
-
-
-_Cell = tuple[dict[str, Any], float, float | None]
-_Rows = list[tuple[tuple[str, ...], list[_Cell]]]
-
-
-def _for_papers(found: dict[str, Any]) -> Iterator[tuple[str, list[str], _Rows]]:
-    """Caption, columns and rows of each table: names, then (row, value, p-value if it is a difference)."""
+def for_papers(
+    found: "Mapping[str, pl.DataFrame]", ci: float, test: str, form: str
+) -> tuple[list[Table], list[str]]:
+    """Two tables of each qrels, the values of the systems and their differences; and a line above them."""
+    in_latex = form == "latex"
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
+    tables = []
     for qrels in values["qrels"].unique(maintain_order=True):
         own, pairs = (found[name].filter(qrels=qrels) for name in ("values", "pairs"))
-        rows: _Rows = [
-            ((system,), [(row, row["value"], None) for row in of.iter_rows(named=True)])
+        rows = [
+            [
+                latex_escaped(system) if in_latex else system,
+                *((_small(row) if in_latex else _value(row)) for row in of.iter_rows(named=True)),
+            ]
             for (system,), of in own.group_by("system", maintain_order=True)
         ]
-        yield f"{qrels}: values of the systems", ["system", *metrics], rows
+        tables.append(Table(f"{qrels}: values of the systems", ["system", *metrics], rows))
         rows = [
-            (names, [(row, row["difference"], row["p_value"]) for row in of.iter_rows(named=True)])
+            [
+                " -- ".join(map(latex_escaped, names)) if in_latex else " - ".join(names),
+                *((_small_difference(row) if in_latex else _tested(row)) for row in of.iter_rows(named=True)),
+            ]
             for names, of in pairs.group_by("first", "second", maintain_order=True)
         ]
-        caption = "differences, above 0 where the first is better; queries won/tied/lost"
-        yield f"{qrels}: {caption}", ["pair", *metrics], rows
+        caption = f"{qrels}: differences, above 0 where the first is better; queries won/tied/lost"
+        tables.append(Table(caption, ["pair", *metrics], rows))
+    said = _test(values, test)
+    if in_latex:
+        return tables, [f"{ci:.0%} intervals, p-values of the {said}; needs \\usepackage{{booktabs}}"]
+    return tables, [f"{ci:.0%} intervals, p-values of the {marked(said)}."]
 
 
-def _small(row: dict[str, Any], value: float, *, plus: bool = False) -> str:
-    """A number in mathematics, so that its minus is one, and its interval in small print."""
-    low, high = (number(row[name]) for name in ("lower", "upper"))
-    ends = "" if low is None or high is None else rf" {{\scriptsize $[{low:.3g}, {high:.3g}]$}}"
+def _small(row: dict[str, Any]) -> str:
+    """A value in mathematics, so that its minus is one, and its interval in small print."""
     deviation = row.get("seed_deviation")
     scatter = "" if deviation is None else rf" \pm {deviation:.2g}"
-    return f"${value:+.4g}$" + ends if plus else f"${value:.4g}{scatter}$" + ends
+    return f"${row['value']:.4g}{scatter}$" + _small_interval(row)
+
+
+def _small_difference(row: dict[str, Any]) -> str:
+    """A difference as `_small` has values, and its test."""
+    test = f", $p = {row['p_value']:.3g}$, {_wins(row)}"
+    return f"${row['difference']:+.4g}$" + _small_interval(row) + test
+
+
+def _small_interval(row: dict[str, Any]) -> str:
+    low, high = (number(row[name]) for name in ("lower", "upper"))
+    return "" if low is None or high is None else rf" {{\scriptsize $[{low:.3g}, {high:.3g}]$}}"
+
+
+def _tested(row: dict[str, Any]) -> str:
+    return f"{_difference(row)}, p = {row['p_value']:.3g}, {_wins(row)}"
 
 
 def _value(row: dict[str, Any]) -> str:
@@ -265,15 +261,9 @@ def _interval(row: dict[str, Any]) -> str:
         return "no order"
     if low is None or high is None:
         return f"{value:.3f} [some resample has no order]"
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+    return interval(value, low, high)
 
 
 def _confidence(coefficients: list[dict[str, Any]]) -> str:
     row = next(row for row in coefficients if row["coefficient"] == "tau")
     return f"[{row['confidence_lower']:.3f}, {row['confidence_upper']:.3f}]"
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)

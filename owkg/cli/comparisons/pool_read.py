@@ -1,13 +1,12 @@
 """Output of `owkg pool --read`."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from owkg.cli.comparisons.pool import Reading
+from owkg.cli.inputs import noted
 from owkg.cli.options import Format
-from owkg.cli.output import number
-from owkg.cli.systems import noted
+from owkg.cli.output import cell, interval, number, show
 from owkg.ir import POOLED
 from owkg.judge.qrels import write_judgements
 from owkg.pools.annotation import read_sheet, write_again, write_cells
@@ -17,60 +16,32 @@ from owkg.pools.kappa import AnnotatorAgreement, fleiss_kappa
 from owkg.pools.read_back import ReadBack, annotations, original_sheet, read_back, sourced
 from owkg.terminal.tables import line, printed
 
+if TYPE_CHECKING:
+    import polars as pl
+
 _SHOWN = 10
 _OF_SYSTEM = ("judged", "pooled", "unique_relevant", "map", "map_without", "bpref", "bpref_without")
 
 
-class Reading(NamedTuple):
-    """The files of `owkg pool --read`.
-
-    Attributes:
-        sheets: that were filled in, one an annotator.
-        folder: of the pool.
-        out: of judgements, to write.
-        third: sheet of the one who decides conflicts.
-        conflicts: sheet of conflicts, to write.
-        annotations: table of all labels, to write.
-        expert: sheet of an expert, to read; to write where there is a `sample`.
-        sample: candidates for the expert.
-        seed: of what is written.
-    """
-
-    sheets: Sequence[Path]
-    folder: Path
-    out: Path
-    third: Path | None = None
-    conflicts: Path | None = None
-    annotations: Path | None = None
-    expert: Path | None = None
-    sample: int | None = None
-    seed: int = 0
-
-    @property
-    def all_sheets(self) -> list[Path]:
-        """The sheets of all who judged, the third among them."""
-        return [*self.sheets, *([] if self.third is None else [self.third])]
-
-
-def read_sheets(files: Reading, form: Format, *, overwrite: bool = False, changed: bool = False) -> None:
+def read_sheets(files: Reading, out: Path, form: Format, *, seed: int, overwrite: bool) -> None:
     """Writes the judgements of a pool with the labels of filled-in sheets, and prints what they say.
 
     What is written is a file of its own: never a sheet that is read, nor a file of the pool.
     """
-    sheets, out = files.sheets, files.out
-    _check_files(files, overwrite=overwrite)
+    sheets = files.read or []
+    _check_files(files, out, overwrite=overwrite)
     with noted():
-        found = read_back(sheets, files.folder, third=files.third, changed=changed)
-    expert, written = _with_expert(files, found)
+        found = read_back(sheets, files.folder, third=files.third, changed=files.changed)
+    expert, written = _with_expert(files, found, seed)
     write_judgements(found.qrels, out)
     write_design(out, found.design, pool=str(files.folder))
     if files.conflicts is not None and len(found.no_majority):
         written[files.conflicts] = found.no_majority
     for path, candidates in written.items():
         original = original_sheet(files.folder)
-        write_again(candidates, files.all_sheets, path, seed=files.seed, original=original)
+        write_again(candidates, files.sheets, path, seed=seed, original=original)
     if files.annotations is not None:
-        every = annotations(files.all_sheets, found.said)
+        every = annotations(files.sheets, found.said)
         write_cells(every, files.annotations, ["query", "answer", "sheet", "label", "source", "comment"])
     relevance = found.qrels["relevance"]
     counts = {
@@ -79,10 +50,10 @@ def read_sheets(files: Reading, form: Format, *, overwrite: bool = False, change
         "not_relevant": int((relevance == 0).sum()),
         "not_judged": int((relevance == POOLED).sum()),
     }
-    sources = sourced(files.all_sheets)
+    sources = sourced(files.sheets)
     decided = len(found.conflicts) - len(found.no_majority)
     if form is Format.JSON:
-        shown: dict[str, Any] = {"out": str(out)} | counts
+        shown: dict[str, Any] = {"out": out} | counts
         shown |= {"systems": found.bias, "lost_by_rule": found.lost}
         if len(sheets) == 2:
             shown |= {"agreement": _as_json(found.agreements[0, 1])}
@@ -93,19 +64,19 @@ def read_sheets(files: Reading, form: Format, *, overwrite: bool = False, change
                 for pair, own in found.agreements.items()
             ]
             shown |= {"fleiss_kappa": number(value), "judged_by_all": candidates, "pairs": pairs}
-            shown |= {"no_majority": found.no_majority.select("query", "answer", "relevances").to_dicts()}
+            shown |= {"no_majority": found.no_majority.select("query", "answer", "relevances")}
         if files.third is not None:
             shown |= {"conflicts": len(found.conflicts), "decided": decided}
         if sources is not None:
             shown |= {"labels": sources[1], "labels_with_source": sources[0]}
         if expert is not None:
-            shown |= {"expert": _as_json(expert.agreement) | {"shares": expert.shares.to_dicts()}}
+            shown |= {"expert": _as_json(expert.agreement) | {"shares": expert.shares}}
         if written:
             shown |= {"written": {str(path): len(candidates) for path, candidates in written.items()}}
-        print(json.dumps(shown, indent=2))
+        show(form, shown)
         return
     if found.agreements:
-        _show(list(map(str, files.all_sheets)), found)
+        _show(list(map(str, files.sheets)), found)
     if files.third is not None:
         line(f"{files.third} decides {decided:,} of {len(found.conflicts):,} conflicts")
     if sources is not None:
@@ -113,7 +84,13 @@ def read_sheets(files: Reading, form: Format, *, overwrite: bool = False, change
     if expert is not None:
         _show_expert(expert)
     if found.bias:
-        cells = ([row["model"], *(_cell(row[name]) for name in _OF_SYSTEM)] for row in found.bias)
+        cells = (
+            [
+                row["model"],
+                *(f"{row[name]:,}" if isinstance(row[name], int) else cell(row[name]) for name in _OF_SYSTEM),
+            ]
+            for row in found.bias
+        )
         title = "the pooled lists by all judgements, and without those that the system alone brought"
         printed(title, ["system", *_OF_SYSTEM], cells)
     if found.lost is not None:
@@ -130,13 +107,13 @@ def read_sheets(files: Reading, form: Format, *, overwrite: bool = False, change
     )
 
 
-def _check_files(files: Reading, *, overwrite: bool) -> None:
+def _check_files(files: Reading, out: Path, *, overwrite: bool) -> None:
     """ValueError if a sheet is a folder, or a file to write is read or there; sheets are never replaced."""
-    if files.sample is not None and files.expert is None:
+    if files.expert_sample is not None and files.expert is None:
         raise ValueError("`expert` must say where to write the sheet of --expert-sample.")
-    to_write = {"out": files.out, "annotations": files.annotations, "conflicts": files.conflicts}
-    read = files.all_sheets
-    if files.sample is None:
+    to_write = {"out": out, "annotations": files.annotations, "conflicts": files.conflicts}
+    read = files.sheets
+    if files.expert_sample is None:
         read += [] if files.expert is None else [files.expert]
     else:
         to_write["expert"] = files.expert
@@ -159,21 +136,23 @@ def _check_files(files: Reading, *, overwrite: bool) -> None:
             raise ValueError(f"{path}: is there already; --overwrite replaces it.")
 
 
-def _with_expert(files: Reading, found: ReadBack) -> tuple[ExpertCheck | None, dict[Path, Any]]:
+def _with_expert(
+    files: Reading, found: ReadBack, seed: int
+) -> "tuple[ExpertCheck | None, dict[Path, pl.DataFrame]]":
     """(what the expert's sheet says, the candidates of that sheet where it is to be written)."""
     from owkg.errors import naming
 
     if files.expert is None:
         return None, {}
-    if files.sample is None:
+    if files.expert_sample is None:
         judged = found.said.filter(found.said["relevance"] != POOLED)
         return expert_check(found.said, read_sheet(files.expert, judged, of="the judged candidates")), {}
     with naming(lambda _: "`expert_sample`"):
-        return None, {files.expert: expert_sample(found.said, files.sample, seed=files.seed)}
+        return None, {files.expert: expert_sample(found.said, files.expert_sample, seed=seed)}
 
 
 def _as_json(agreement: AnnotatorAgreement) -> dict[str, Any]:
-    found: dict[str, Any] = agreement._asdict() | {"disagreements": agreement.disagreements.to_dicts()}
+    found: dict[str, Any] = agreement._asdict() | {"disagreements": agreement.disagreements}
     for name in ("kappa", "standard_error"):
         found[name] = number(found[name])
     return found
@@ -220,7 +199,7 @@ def _show_expert(found: ExpertCheck) -> None:
             "all" if row["relevance"] is None else f"relevance {row['relevance']}",
             f"{row['candidates']:,}",
             f"{row['equal']:,}",
-            f"{row['share']:.3f} [{row['lower']:.3f}, {row['upper']:.3f}]",
+            interval(row["share"], row["lower"], row["upper"]),
         ]
         for row in found.shares.iter_rows(named=True)
     ]
@@ -233,7 +212,3 @@ def _kappa(own: AnnotatorAgreement) -> str:
     if kappa is None:
         return "kappa undefined, all of one relevance"
     return f"kappa {kappa:.4f} (error {error:.4f})"
-
-
-def _cell(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4f}"

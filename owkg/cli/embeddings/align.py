@@ -8,51 +8,31 @@ import typer
 from owkg.cli.evaluate_output import values_by_side
 from owkg.cli.inputs import check_readable, check_writable
 from owkg.cli.options import Format, OutputFormat, Seed
-from owkg.cli.output import show
+from owkg.cli.output import show_metrics
 from owkg.terminal.progress import progress
 
 _METRICS = ("hits@1", "hits@10", "mrr", "mr", "amri")
 
 
 def align(
-    folder: Annotated[Path, typer.Argument(metavar="DATA", help="Two graphs and their pairs, as in DBP15k.")],
-    out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
-    model: Annotated[
-        str, typer.Option(help="gcn-align, or raw: random embeddings, the baseline.")
-    ] = "gcn-align",
-    embeddings: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Instead of --model: .npz of left and right, a row an entity."),
-    ] = None,
-    matrix: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Instead of --model: .npz of similarity, left by right entities."),
-    ] = None,
-    similarity: Annotated[
-        str, typer.Option(help="How embeddings are compared: l1, l2, cosine or dot.")
-    ] = "l1",
-    train_share: Annotated[
-        float, typer.Option(help="Share of the pairs that train, where DATA has no split (sup_ent_ids).")
-    ] = 0.3,
+    folder: Path,
+    *,
+    out: Path,
+    model: str = "gcn-align",
+    embeddings: Path | None = None,
+    matrix: Path | None = None,
+    similarity: str = "l1",
+    train_share: float = 0.3,
     seed: Seed = 0,
-    dim: Annotated[int, typer.Option(min=1, help="Width of the embeddings.")] = 200,
-    steps: Annotated[int, typer.Option(min=0, help="Training steps, each over all training pairs.")] = 100,
-    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 0.05,
-    margin: Annotated[float, typer.Option(help="Of the loss, in L1 distances.")] = 3.0,
-    num_negatives: Annotated[int, typer.Option(min=1, help="Negatives a training pair and side.")] = 5,
-    many_to_many: Annotated[
-        bool, typer.Option("--many-to-many", help="Allow entities in several pairs; else they are refused.")
-    ] = False,
-    assign: Annotated[
-        bool,
-        typer.Option(
-            "--assign", help="Also match all test pairs one-to-one (Hungarian); memory of all pairs."
-        ),
-    ] = False,
-    name: Annotated[str | None, typer.Option(help="For the column model; absent: no such column.")] = None,
-    save_embeddings: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the embeddings, as .npz.")
-    ] = None,
+    dim: Annotated[int, typer.Option(min=1)] = 200,
+    steps: Annotated[int, typer.Option(min=0)] = 100,
+    learning_rate: float = 0.05,
+    margin: float = 3.0,
+    num_negatives: Annotated[int, typer.Option(min=1)] = 5,
+    many_to_many: bool = False,
+    assign: bool = False,
+    name: str | None = None,
+    save_embeddings: Path | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Ranks the entities of a test alignment among those of its pairs, in both directions.
@@ -60,6 +40,29 @@ def align(
     DATA holds ent_ids_1, ent_ids_2, triples_1, triples_2 and ref_ent_ids, perhaps packed (.gz). GCN-Align's
     structural encoder is trained on the training pairs; or embeddings and similarities of others are ranked.
     The rank table has the relation sameAs: owkg metrics, compare and stability take it as any other.
+
+    Args:
+        folder (DATA): Two graphs and their pairs, as in DBP15k.
+        out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        model: gcn-align, or raw: random embeddings, the baseline.
+        embeddings (FILE): Instead of --model: .npz of left and right, a row an entity.
+        matrix (FILE): Instead of --model: .npz of similarity, left by right entities.
+        similarity: How embeddings are compared: l1, l2, cosine or dot.
+        train_share: Share of the pairs that train, where DATA has no split (sup_ent_ids).
+        dim: Width of the embeddings.
+        steps: Training steps, each over all training pairs.
+        learning_rate: Of Adam.
+        margin: Of the loss, in L1 distances.
+        num_negatives: Negatives a training pair and side.
+        many_to_many: Allow entities in several pairs; else they are refused.
+        assign: Also match all test pairs one-to-one (Hungarian); memory of all pairs.
+        name: For the column model; absent: no such column.
+        save_embeddings (FILE): Also write the embeddings, as .npz.
+
+    Examples:
+        owkg align data/dbp15k/zh_en --out ranks.parquet
+        owkg align data/dbp15k/zh_en --model raw --out raw.parquet --seed 1
+        owkg align data/dbp15k/zh_en --embeddings mine.npz --similarity cosine --assign --out mine.parquet
     """
     if embeddings is not None and matrix is not None:
         raise ValueError("--embeddings and --matrix exclude each other.")
@@ -86,7 +89,7 @@ def align(
     data = room.read_alignment(folder, train_share=train_share, seed=seed, many_to_many=many_to_many)
     source = matrix or embeddings
     if matrix is not None:
-        given: Any = room.read_similarity(matrix, data)
+        given = room.read_similarity(matrix, data)
         table = room.rank_matrix(data, given, model=name)
     else:
         if embeddings is not None:
@@ -103,12 +106,12 @@ def align(
     if save_embeddings is not None:
         room.write_entity_embeddings(save_embeddings, data, *given)
     beside: dict[str, Any] = {"out": str(out)}
+    lines = []
     if assign:
         matched = room.assigned(room.similarity_of_pairs(data, given, similarity=similarity))
         beside["assigned"] = float(matched.mean())
+        lines.append(f"matched one-to-one: {beside['assigned']:.4f} of the test pairs")
+    lines.append(f"wrote {out}: {len(table):,} ranks")
     setting = {"train_pairs": len(data.train), "test_pairs": len(data.test), "model": about["model"]}
-    show(str(folder), setting, values_by_side(table.frame, _METRICS), form, **beside)
-    if form is Format.TABLE:
-        if assign:
-            print(f"matched one-to-one: {beside['assigned']:.4f} of the test pairs")
-        print(f"wrote {out}: {len(table):,} ranks")
+    results = values_by_side(table.frame, _METRICS)
+    show_metrics(str(folder), setting, results, form, lines, **beside)

@@ -1,79 +1,41 @@
 """`owkg classify`: triple classification by thresholds of scores."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from owkg.cli.embeddings.scorers import (
-    EmbeddingsFile,
-    GraphFolder,
-    Layout,
-    ModelOfEmbeddings,
-    ModelOption,
-    Norm,
-    RelationLayout,
-    Step,
-    scorer_of,
-    source_of,
-)
+from owkg.cli.commands import Given
+from owkg.cli.embeddings.scorers import ScorerOptions, Source, scorer_of
 from owkg.cli.inputs import check_figure, check_readable, check_writable
-from owkg.cli.options import Format, OutputFormat, Seed
-from owkg.cli.output import rows_of
+from owkg.cli.options import Format, OutputFormat, Seed, split_list
+from owkg.cli.output import Table, cell, show
 from owkg.errors import naming
-from owkg.terminal.tables import line, printed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# Options that say nothing of tables.
+_OF_RUNS = (
+    *("embeddings", "model", "norm", "option", "layout", "relation_layout", "kg", "step"),
+    *("negatives", "name", "seed"),
+)
 
 
 def classify(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="RUN|FILE...",
-            help="Folder that owkg train wrote; or tables of scored triples, one or several models.",
-            show_default=False,
-        ),
-    ] = None,
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Names, with commas; repeatable.", show_default="all")
-    ] = None,
-    thresholds: Annotated[
-        str, typer.Option(help="Fitted for each relation, or global; or a number: the threshold itself.")
-    ] = "relation",
-    split: Annotated[str, typer.Option(help="That is measured.")] = "test",
-    fit: Annotated[str, typer.Option(help="Split whose accuracy the thresholds maximise.")] = "valid",
-    negatives: Annotated[
-        str | None,
-        typer.Option(
-            metavar="uniform|frequency",
-            help="How negative triples of RUN are drawn: entities alike, or by their training triples.",
-            show_default="the splits test_negatives and valid_negatives, else uniform",
-        ),
-    ] = None,
+    sources: list[Path] | None = None,
+    *,
+    given: Given,
+    metric: list[str] | None = None,
+    thresholds: str = "relation",
+    split: str = "test",
+    fit: str = "valid",
+    negatives: str | None = None,
     seed: Seed = 0,
-    by: Annotated[
-        str, typer.Option(metavar="COLUMNS", help="Divide the triples by relation, category or others.")
-    ] = "",
-    ci: Annotated[float, typer.Option(help="Level of confidence intervals; 0: none.")] = 0.95,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Also write the scored triples, for later: .parquet, .csv or .tsv."
-        ),
-    ] = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also draw the ROC and precision-recall curves: .png, .pdf, .svg."),
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="For the column model of RUN.")] = None,
-    embeddings: EmbeddingsFile = None,
-    model: ModelOfEmbeddings = None,
-    norm: Norm = None,
-    option: ModelOption = None,
-    layout: Layout = None,
-    relation_layout: RelationLayout = None,
-    kg: GraphFolder = None,
-    step: Step = None,
+    by: str = "",
+    ci: float = 0.95,
+    out: Path | None = None,
+    figure: Path | None = None,
+    name: str | None = None,
+    scorer: ScorerOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Tells true triples from false ones by their scores: accuracy, F1, ROC-AUC, average precision.
@@ -81,12 +43,33 @@ def classify(
     A triple is positive if its score reaches the threshold of its relation, which is fitted on the
     validation set. Tables have the columns head, relation, tail, split, score, and label: positive (1),
     negative (0 or -1) or unknown. Unknown triples have scores between two thresholds.
+
+    Args:
+        sources (RUN|FILE...): Folder that owkg train wrote; or tables of scored triples, one or several
+            models.
+        metric: Names, with commas; repeatable. [default: all]
+        thresholds: Fitted for each relation, or global; or a number: the threshold itself.
+        split: That is measured.
+        fit: Split whose accuracy the thresholds maximise.
+        negatives (uniform|frequency): How negative triples of RUN are drawn: entities alike, or by their
+            training triples. [default: the splits test_negatives and valid_negatives, else uniform]
+        by (COLUMNS): Divide the triples by relation, category or others.
+        ci: Level of confidence intervals; 0: none.
+        out (FILE): Also write the scored triples, for later: .parquet, .csv or .tsv.
+        figure (FILE): Also draw the ROC and precision-recall curves: .png, .pdf, .svg.
+        name: For the column model of RUN.
+
+    Examples:
+        owkg classify run
+        owkg classify run --thresholds global --by category --out complex.parquet --figure curves.png
+        owkg classify complex.parquet transe.csv --metric accuracy,f1,roc-auc --format json
+        owkg classify --embeddings transe.npz --model transe --kg data/codex-s --negatives frequency
     """
     from owkg.classification import classify as classified
     from owkg.classification import write_triples
     from owkg.files.delimited import is_rank_table
 
-    chosen = [part.strip() for given in metric or () for part in given.split(",")] or None
+    chosen = [name for text in metric or () for name in split_list(text)] or None
     limit: str | float = thresholds
     if thresholds not in ("relation", "global"):
         try:
@@ -101,8 +84,7 @@ def classify(
     check_writable([out, figure], sources or ())
     files = [path for path in sources or () if is_rank_table(path)]
     if files:
-        loose = (embeddings, model, norm, option, layout, relation_layout, kg, step, negatives, name)
-        if len(files) < len(sources or ()) or any(value is not None for value in loose) or seed:
+        if len(files) < len(sources or ()) or given & set(_OF_RUNS):
             raise ValueError(
                 "tables of scored triples stand alone: no RUN, --embeddings, --kg, --name, --seed beside."
             )
@@ -111,19 +93,9 @@ def classify(
     else:
         if len(sources or ()) > 1:
             raise ValueError("name one RUN; write its scored triples with --out, then compare the tables.")
-        given = source_of(
-            sources[0] if sources else None,
-            embeddings,
-            model,
-            norm,
-            option,
-            layout,
-            relation_layout,
-            kg,
-            step,
-        )
-        table, notes = _scored(given, split=split, fit=fit, negatives=negatives, seed=seed, name=name)
-    columns = [part.strip() for part in by.split(",") if part.strip()]
+        source = scorer.source(sources[0] if sources else None)
+        table, notes = _scored(source, split=split, fit=fit, negatives=negatives, seed=seed, name=name)
+    columns = split_list(by)
     found = classified(table, chosen, thresholds=limit, split=split, fit=fit, by=columns, ci=ci or None)
     if found.thresholds is None:
         notes.append(f"there are no triples of {fit}: only what needs no threshold is measured")
@@ -136,33 +108,28 @@ def classify(
 
         classification_figure(found.triples, figure)
         written.append(f"wrote {figure}")
-    if form is Format.JSON:
-        parts = {"values": found.values, "thresholds": found.thresholds, "pairs": found.pairs}
-        rows = {key: [] if frame is None else rows_of(frame) for key, frame in parts.items()}
-        print(json.dumps(rows | {"notes": notes}, indent=2))
-        return
     counts = ("triples", "positive", "negative", "unknown")
     same = [name for name in counts if found.values[name].n_unique() == 1]
-    title = ", ".join(
-        [
-            f"Triple classification of {split}",
-            *(f"{found.values[c][0]:,} {c}" for c in same if c != "unknown" or found.values[c][0]),
-        ]
-    )
-    for head, frame in ((title, found.values.drop(same)), ("Differences, with p-values", found.pairs)):
-        if frame is not None:
-            # All that names a row is its first cell, which is repeated where a table is cut.
-            end = frame.columns.index("metric") + 1
-            cells = [
-                [_cell(*cell) for cell in zip(frame.columns, row, strict=True)] for row in frame.iter_rows()
-            ]
-            named = [[" ".join(row[:end]), *row[end:]] for row in cells]
-            printed(head, [" ".join(frame.columns[:end]), *frame.columns[end:]], named)
-    for text in (*written, *(f"note: {note}" for note in notes)):
-        line(text)
+    alike = (f"{found.values[c][0]:,} {c}" for c in same if c != "unknown" or found.values[c][0])
+    title = ", ".join([f"Triple classification of {split}", *alike])
+    tables = [_table(title, found.values.drop(same))]
+    if found.pairs is not None:
+        tables.append(_table("Differences, with p-values", found.pairs))
+    parts = {"values": found.values, "thresholds": found.thresholds, "pairs": found.pairs}
+    payload = {key: [] if frame is None else frame for key, frame in parts.items()}
+    show(form, payload, tables, written, notes=notes)
 
 
-def _joined(files: list[Path]) -> Any:
+def _table(title: str, frame: "pl.DataFrame") -> Table:
+    """All that names a row is its first cell, which is repeated where a table is cut."""
+    end = frame.columns.index("metric") + 1
+    digits = [".2g" if name == "p" else ".4f" for name in frame.columns]
+    cells = [[cell(*one) for one in zip(row, digits, strict=True)] for row in frame.iter_rows()]
+    named = [[" ".join(row[:end]), *row[end:]] for row in cells]
+    return Table(title, [" ".join(frame.columns[:end]), *frame.columns[end:]], named)
+
+
+def _joined(files: list[Path]) -> "pl.DataFrame":
     """The tables, each of a model of its own unless they say which."""
     import polars as pl
 
@@ -183,20 +150,18 @@ def _joined(files: list[Path]) -> Any:
     return pl.concat(tables, how="diagonal_relaxed")
 
 
-def _scored(given: Any, *, split: str, **options: Any) -> tuple[Any, list[str]]:
+def _scored(
+    source: Source, *, split: str, fit: str, negatives: str | None, seed: int, name: str | None
+) -> "tuple[pl.DataFrame, list[str]]":
     """The scored triples of a run or of embeddings, and notes on them."""
     from owkg.evaluation import scored_triples
 
-    scorer, notes = scorer_of(given, "error")
-    with naming({"trained": f"{given.path}: its parameters"}):
-        table = scored_triples(scorer.trained, scorer.graph, split=split, **options)
-    if options["negatives"] or f"{split}_negatives" not in scorer.graph.splits:
-        how = options["negatives"] or "uniform"
-        notes.append(f"negative triples are drawn ({how}, seed {options['seed']}): some may be missing facts")
+    scorer, notes = scorer_of(source, "error")
+    with naming({"trained": f"{source.path}: its parameters"}):
+        table = scored_triples(
+            scorer.trained, scorer.graph, split=split, fit=fit, negatives=negatives, seed=seed, name=name
+        )
+    if negatives or f"{split}_negatives" not in scorer.graph.splits:
+        how = negatives or "uniform"
+        notes.append(f"negative triples are drawn ({how}, seed {seed}): some may be missing facts")
     return table, notes
-
-
-def _cell(column: str, value: Any) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2g}" if column == "p" else f"{value:.4f}" if isinstance(value, float) else str(value)

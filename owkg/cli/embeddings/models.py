@@ -1,13 +1,17 @@
 """`owkg models`: the embedding models, their equations and options."""
 
-import json
-
 from owkg.cli.options import Format, OutputFormat
+from owkg.cli.output import show
 from owkg.terminal.tables import console, new_table
 
 
-def models(form: OutputFormat = Format.TABLE) -> None:
-    """The embedding models: score, source, options by default; as JSON, also how they are trained."""
+def models(*, form: OutputFormat = Format.TABLE) -> None:
+    """The embedding models: score, source, options by default; as JSON, also how they are trained.
+
+    Examples:
+        owkg models
+        owkg models --format json
+    """
     from owkg.models import MODELS
 
     if form is Format.JSON:
@@ -21,7 +25,7 @@ def models(form: OutputFormat = Format.TABLE) -> None:
             }
             for name, kind in MODELS.items()
         ]
-        print(json.dumps({"models": rows}, indent=2))
+        show(form, {"models": rows})
         return
     table = new_table()
     for title in ("model", "score", "source", "options by default"):

@@ -1,159 +1,150 @@
 """`owkg train`: an embedding model of a graph, into the folder of a run."""
 
-import json
 import os
 import shlex
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from owkg.cli.options import Format, OutputFormat, named_values, naming_options
-from owkg.cli.output import number, show
-from owkg.cli.systems import split_list
+from owkg.cli.commands import Given
+from owkg.cli.inputs import collected
+from owkg.cli.options import Format, OutputFormat, named_values, naming_options, split_list
+from owkg.cli.output import Table, cell, number, show, show_metrics
 
 if TYPE_CHECKING:
+    from owkg.train import Run, Training
     from owkg.train.workers import Where
 
 # Options that are no settings of a training.
 _OTHERS = (
-    *("config", "resume", "overwrite", "option", "out", "devices"),
+    *("config", "resume", "overwrite", "out", "devices"),
     *("distributed", "coordinator", "num_processes", "process_id", "timeout_s"),
 )
-_SEVERAL = "Several seeds"
+_OF_ONE_RUN = (
+    *("seed", "resume", "overwrite", "devices"),
+    *("coordinator", "distributed", "num_processes", "process_id"),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """Settings of a training, and options of its model; None for what is not given.
+
+    Attributes:
+        model: owkg models lists them. [default: complex]
+        dim: Dimension of the model; of complex, rotate and protate in complex numbers.
+        training_loop: What answers are compared with: all entities, one answer (1vsall) or all known answers
+            (kvsall) at a time, or entities drawn at random (negatives).
+        loss: cross_entropy or bce; with negatives: margin, logistic or self_adversarial.
+        batch_size: Queries a step.
+        num_negatives: Drawn for each query.
+        label_smoothing: In [0, 1).
+        optimiser: adagrad, adam or sgd.
+        learning_rate: At its peak.
+        schedule: Of the learning rate: constant, linear, cosine, exponential or drop.
+        epochs: Each asks every fact on both sides; as a rule 100.
+        steps: Instead of epochs.
+        n3: Weight of the N3 penalty, the cubes of embeddings.
+        l2: Weight of the L2 penalty, their squares.
+        precision: float32 or bfloat16, to compute in.
+        updates: Of the optimiser: dense (whole tables), rows (of the entities of a step alone, with
+            negatives), or auto, by the size of the graph.
+        seed: Equal seeds give equal parameters.
+        valid_every: Epochs between validations; 0: none.
+        valid_metric: Chooses the best step: mrr, hits@K, or another mean over ranks.
+        patience: Validations without a new best after which to stop; 0: never.
+        checkpoint_every: Epochs between checkpoints.
+        option (NAME=VALUE): An option of the model, such as margin=9, or another setting: shared_negatives,
+            filtered_negatives, subsampling, temperature, loss_margin, decay, warmup_steps, record_every;
+            repeatable.
+    """
+
+    model: str | None = None
+    dim: int | None = None
+    training_loop: str | None = None
+    loss: str | None = None
+    batch_size: int | None = None
+    num_negatives: int | None = None
+    label_smoothing: float | None = None
+    optimiser: str | None = None
+    learning_rate: float | None = None
+    schedule: str | None = None
+    epochs: int | None = None
+    steps: int | None = None
+    n3: float | None = None
+    l2: float | None = None
+    precision: str | None = None
+    updates: str | None = None
+    seed: int | None = None
+    valid_every: int | None = None
+    valid_metric: str | None = None
+    patience: int | None = None
+    checkpoint_every: int | None = None
+    option: list[str] | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The settings that are given, by name."""
+        settings = {name: value for name, value in asdict(self).items() if value is not None}
+        pairs = settings.pop("option", [])
+        return settings | named_values(pairs, taken=settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Processes:
+    """The devices and processes that train together.
+
+    Attributes:
+        devices (N): Devices that share the embeddings of entities, by rows, and the queries of a step.
+            [default: 1; with several processes: all]
+        coordinator (HOST:PORT): Train together with other processes: the address of process 0. Each process
+            is given the same command but for --process-id.
+        num_processes (N): With --coordinator.
+        process_id (I): With --coordinator: of this process, from 0.
+        distributed: Train together with the other processes of the cluster: SLURM, Open MPI, Kubernetes or a
+            TPU pod.
+        timeout_s: Seconds until all processes must be there. [default: 300]
+    """
+
+    devices: int | None = None
+    coordinator: str | None = None
+    num_processes: int | None = None
+    process_id: int | None = None
+    distributed: bool = False
+    timeout_s: int | None = None
+
+    def numbers(self) -> dict[str, int]:
+        """The numbers of processes that are given, by name."""
+        numbers = {name: getattr(self, name) for name in ("num_processes", "process_id", "timeout_s")}
+        return {name: number for name, number in numbers.items() if number is not None}
+
+    def words(self) -> list[str]:
+        """The options that a command needs which goes on with the run; it does not hold them."""
+        given = {name: value for name, value in asdict(self).items() if name != "timeout_s"}
+        return [
+            f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
+            for name, value in given.items()
+            if value is not None and value is not False
+        ]
 
 
 def train(
-    kg: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder of the graph, in a layout of owkg kg info.")
-    ],
-    out: Annotated[Path, typer.Option(metavar="RUN", help="Folder of the run.")],
-    model: Annotated[str | None, typer.Option(help="owkg models lists them.", show_default="complex")] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TOML, such as RUN/config.toml; options stand above it."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with RUN from its newest checkpoint, as it was begun.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace RUN, if it is a run.")] = False,
-    dim: Annotated[
-        int | None,
-        typer.Option(help="Dimension of the model; of complex, rotate and protate in complex numbers."),
-    ] = None,
-    training_loop: Annotated[
-        str | None,
-        typer.Option(
-            "--training-loop",
-            help="What answers are compared with: all entities, one answer (1vsall) or all known "
-            "answers (kvsall) at a time, or entities drawn at random (negatives).",
-        ),
-    ] = None,
-    loss: Annotated[
-        str | None,
-        typer.Option(help="cross_entropy or bce; with negatives: margin, logistic or self_adversarial."),
-    ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Queries a step.")] = None,
-    num_negatives: Annotated[int | None, typer.Option(help="Drawn for each query.")] = None,
-    label_smoothing: Annotated[float | None, typer.Option(help="In [0, 1).")] = None,
-    optimiser: Annotated[str | None, typer.Option(help="adagrad, adam or sgd.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="At its peak.")] = None,
-    schedule: Annotated[
-        str | None, typer.Option(help="Of the learning rate: constant, linear, cosine, exponential or drop.")
-    ] = None,
-    epochs: Annotated[
-        int | None, typer.Option(help="Each asks every fact on both sides; as a rule 100.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="Instead of epochs.")] = None,
-    n3: Annotated[
-        float | None, typer.Option(help="Weight of the N3 penalty, the cubes of embeddings.")
-    ] = None,
-    l2: Annotated[float | None, typer.Option(help="Weight of the L2 penalty, their squares.")] = None,
-    precision: Annotated[str | None, typer.Option(help="float32 or bfloat16, to compute in.")] = None,
-    updates: Annotated[
-        str | None,
-        typer.Option(
-            help="Of the optimiser: dense (whole tables), rows (of the entities of a step alone, with "
-            "negatives), or auto, by the size of the graph."
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Equal seeds give equal parameters.")] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(
-            metavar="S,S,...",
-            help="A run for each of these seeds, in RUN/seed-S. Called again, it goes on with those that are "
-            "not at their end.",
-            rich_help_panel=_SEVERAL,
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="With --seeds: runs at once on this machine.", rich_help_panel=_SEVERAL
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="With --seeds: of a Dask scheduler, such as tcp://host:8786, whose workers see DIR and RUN.",
-            rich_help_panel=_SEVERAL,
-        ),
-    ] = None,
-    valid_every: Annotated[int | None, typer.Option(help="Epochs between validations; 0: none.")] = None,
-    valid_metric: Annotated[
-        str | None, typer.Option(help="Chooses the best step: mrr, hits@K, or another mean over ranks.")
-    ] = None,
-    patience: Annotated[
-        int | None, typer.Option(help="Validations without a new best after which to stop; 0: never.")
-    ] = None,
-    checkpoint_every: Annotated[int | None, typer.Option(help="Epochs between checkpoints.")] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            help="An option of the model, such as margin=9, or another setting: shared_negatives, "
-            "filtered_negatives, subsampling, temperature, loss_margin, decay, warmup_steps, record_every; "
-            "repeatable.",
-        ),
-    ] = None,
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Devices that share the embeddings of entities, by rows, and the queries of a step.",
-            show_default="1; with several processes: all",
-        ),
-    ] = None,
-    coordinator: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Train together with other processes: the address of process 0. Each process is given the "
-            "same command but for --process-id.",
-        ),
-    ] = None,
-    num_processes: Annotated[int | None, typer.Option(metavar="N", help="With --coordinator.")] = None,
-    process_id: Annotated[
-        int | None, typer.Option(metavar="I", help="With --coordinator: of this process, from 0.")
-    ] = None,
-    distributed: Annotated[
-        bool,
-        typer.Option(
-            "--distributed",
-            help="Train together with the other processes of the cluster: SLURM, Open MPI, Kubernetes or a "
-            "TPU pod.",
-        ),
-    ] = False,
-    timeout: Annotated[
-        int | None,
-        typer.Option("--timeout-s", help="Seconds until all processes must be there.", show_default="300"),
-    ] = None,
+    kg: Path,
+    *,
+    given: Given,
+    out: Path,
+    config: Path | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    options: TrainingOptions,
+    together: Processes,
+    seeds: str | None = None,
+    workers: Annotated[int | None, typer.Option(min=1)] = None,
+    scheduler: str | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Trains an embedding model on the split train; the split valid chooses the best step.
@@ -161,65 +152,49 @@ def train(
     What is not given is as the model is trained by default: owkg models --format json lists it. RUN holds
     config.toml, metadata.json, path.parquet (loss, speed and validation along the training) and checkpoints.
     Ctrl-C writes a checkpoint; --resume goes on, and ends with the same parameters to the bit.
+
+    Args:
+        kg (DIR): Folder of the graph, in a layout of owkg kg info.
+        out (RUN): Folder of the run.
+        config (FILE): TOML, such as RUN/config.toml; options stand above it.
+        resume: Go on with RUN from its newest checkpoint, as it was begun.
+        overwrite: Replace RUN, if it is a run.
+
+    Several seeds:
+        seeds (S,S,...): A run for each of these seeds, in RUN/seed-S. Called again, it goes on with those
+            that are not at their end.
+        workers (N): With --seeds: runs at once on this machine.
+        scheduler (ADDRESS): With --seeds: of a Dask scheduler, such as tcp://host:8786, whose workers see DIR
+            and RUN.
+
+    Examples:
+        owkg train data/nations --model complex --dim 128 --out run
+        owkg train data/fb15k237 --model rotate --num-negatives 256 --option margin=9 --out run
+        owkg train data/fb15k237 --config run.toml --seed 1 --out run1
+        owkg train data/fb15k237 --out run1 --resume
     """
-    given = {
-        "model": model,
-        "dim": dim,
-        "training_loop": training_loop,
-        "loss": loss,
-        "batch_size": batch_size,
-        "num_negatives": num_negatives,
-        "label_smoothing": label_smoothing,
-        "optimiser": optimiser,
-        "learning_rate": learning_rate,
-        "schedule": schedule,
-        "epochs": epochs,
-        "steps": steps,
-        "n3": n3,
-        "l2": l2,
-        "precision": precision,
-        "updates": updates,
-        "seed": seed,
-        "valid_every": valid_every,
-        "valid_metric": valid_metric,
-        "patience": patience,
-        "checkpoint_every": checkpoint_every,
-    }
-    settings = {name: value for name, value in given.items() if value is not None}
-    settings |= named_values(option or [], taken=settings)
     from owkg import train as training
     from owkg.kg import read_graph
     from owkg.terminal.progress import progress
     from owkg.train.workers import where
 
-    if resume and overwrite:
-        raise ValueError("`overwrite` cannot be combined with --resume.")
-    if resume and config is not None:
-        raise ValueError("`config` has no effect with --resume: the run has its own.")
+    settings = options.given()
+    if resume:
+        given.refuse(["overwrite"], "cannot be combined with --resume")
+        given.refuse(["config"], "has no effect with --resume: the run has its own")
     if seeds is not None:
-        others = {"seed": seed, "resume": resume, "overwrite": overwrite, "devices": devices}
-        others |= {"coordinator": coordinator, "distributed": distributed}
-        others |= {"num_processes": num_processes, "process_id": process_id}
-        for name, value in others.items():
-            if value is not None and value is not False:
-                raise ValueError(f"`{name}` cannot be combined with --seeds.")
+        given.refuse(_OF_ONE_RUN, "cannot be combined with --seeds")
         chosen = training.training(**settings) if config is None else training.read_config(config, **settings)
         _train_seeds(kg, chosen, seeds, out, where(scheduler, workers), form)
         return
-    for name, value in (("workers", workers), ("scheduler", scheduler)):
-        if value is not None:
-            raise ValueError(f"`{name}` needs --seeds.")
-    together = {
-        "devices": devices,
-        "distributed": distributed,
-        "coordinator": coordinator,
-        "num_processes": num_processes,
-        "process_id": process_id,
-    }
+    given.refuse(["workers", "scheduler"], "needs --seeds")
+    if together.coordinator is None and not together.distributed:
+        why = "has no effect without --coordinator or --distributed"
+        given.refuse(["num_processes", "process_id", "timeout_s"], why)
     with (
-        naming_options((*given, *_OTHERS)),
-        warnings.catch_warnings(record=True) as caught,
-        _connected(coordinator, num_processes, process_id, timeout, distributed=distributed) as speaks,
+        naming_options((*(field.name for field in fields(options)), *_OTHERS)),
+        collected() as notes,
+        _connected(together) as speaks,
         progress("training", "steps") if speaks else nullcontext(_unheard) as on_progress,
         _stopped(kg, out, together, on_progress) as told,
     ):
@@ -229,45 +204,31 @@ def train(
             chosen = training.read_config(config, **settings)
         else:
             chosen = training.training(**settings)
-        warnings.simplefilter("always", UserWarning)
         run = training.train(
             read_graph(kg),
             chosen,
             out,
             graph_folder=kg,
-            devices=devices,
+            devices=together.devices,
             resume=resume,
             overwrite=overwrite,
             on_progress=told,
         )
-    if not speaks:
-        return
-    notes = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    _show(run, out, notes, training.updates_of(chosen, len(run.entities)).why, form)
+    if speaks:
+        _show(run, out, notes, training.updates_of(chosen, len(run.entities)).why, form)
 
 
 @contextmanager
-def _connected(
-    coordinator: str | None,
-    num_processes: int | None,
-    process_id: int | None,
-    timeout_s: int | None,
-    *,
-    distributed: bool,
-) -> Iterator[bool]:
+def _connected(together: Processes) -> Iterator[bool]:
     """Yields whether this process tells what is done: one of those that train together does."""
-    numbers = {"num_processes": num_processes, "process_id": process_id, "timeout_s": timeout_s}
-    given = {name: number for name, number in numbers.items() if number is not None}
-    if coordinator is None and not distributed:
-        for name in given:
-            raise ValueError(f"`{name}` has no effect without --coordinator or --distributed.")
+    if together.coordinator is None and not together.distributed:
         yield True
         return
     from owkg.train.hosts import connect, is_first
 
-    if distributed and coordinator is not None:
+    if together.distributed and together.coordinator is not None:
         raise ValueError("`coordinator` cannot be combined with --distributed, which finds its own.")
-    connect(coordinator, **given)
+    connect(together.coordinator, **together.numbers())
     # Libraries that carry what devices tell each other write on standard output, which is for results.
     sys.stdout.flush()
     output = os.dup(1)
@@ -279,10 +240,11 @@ def _connected(
         os.close(output)
 
 
-def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: "Where | None", form: Format) -> None:
+def _train_seeds(
+    kg: Path, config: "Training", seeds: str, out: Path, place: "Where | None", form: Format
+) -> None:
     """A run for each seed, and a table of them with mean and standard deviation of what was validated."""
     from owkg.terminal.progress import progress
-    from owkg.terminal.tables import printed
     from owkg.train.seeds import train_seeds
 
     numbers = split_list(seeds)
@@ -304,19 +266,16 @@ def _train_seeds(kg: Path, config: Any, seeds: str, out: Path, place: "Where | N
         "mean": {name: number(measured[name].mean()) for name in measured.columns},
         "standard_deviation": {name: number(measured[name].std()) for name in measured.columns},
     }
-    if form is Format.JSON:
-        print(
-            json.dumps({"out": str(out), "model": config.model, "runs": found.to_dicts()} | spread, indent=2)
-        )
-        return
     rows = [{"seed": str(row["seed"])} | row for row in found.drop("run").to_dicts()]
     rows += [{"seed": name.replace("_", " "), "step": None, "loss": None} | of for name, of in spread.items()]
-    cells = [
-        ["" if x is None else f"{x:.4f}" if isinstance(x, float) else str(x) for x in row.values()]
-        for row in rows
-    ]
-    printed(f"{config.model}: validation metrics of the best step", list(rows[0]), cells)
-    print(f"wrote {out}: {', '.join(f'seed-{x}' for x in numbers)}")
+    cells = [["" if value is None else cell(value) for value in row.values()] for row in rows]
+    title = f"{config.model}: validation metrics of the best step"
+    show(
+        form,
+        {"out": out, "model": config.model, "runs": found, **spread},
+        [Table(title, list(rows[0]), cells)],
+        [f"wrote {out}: {', '.join(f'seed-{x}' for x in numbers)}"],
+    )
 
 
 def _unheard(*_: object) -> None:
@@ -325,12 +284,9 @@ def _unheard(*_: object) -> None:
 
 @contextmanager
 def _stopped(
-    kg: Path, out: Path, together: dict[str, Any], on_progress: Callable[..., None]
+    kg: Path, out: Path, together: Processes, on_progress: Callable[..., None]
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on.
-
-    `together`: options of the devices and processes, which the run does not hold.
-    """
+    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on."""
     at = None
 
     def told(step: int, total: int, note: str) -> None:
@@ -344,12 +300,7 @@ def _stopped(
         from owkg.train import saved_steps
 
         saved = saved_steps(out)
-        options = [
-            f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
-            for name, value in together.items()
-            if value is not None and value is not False
-        ]
-        command = shlex.join(["owkg", "train", str(kg), "--out", str(out), "--resume", *options])
+        command = shlex.join(["owkg", "train", str(kg), "--out", str(out), "--resume", *together.words()])
         if at is None:
             print("owkg: training stopped before its first step; nothing was written", file=sys.stderr)
         elif saved:
@@ -358,7 +309,7 @@ def _stopped(
         raise
 
 
-def _show(run: Any, out: Path, notes: list[str], updates: str, form: Format) -> None:
+def _show(run: "Run", out: Path, notes: list[str], updates: str, form: Format) -> None:
     """The end of the training path, how updates were made, and the row of the best step."""
     end, best = (
         run.path.filter(run.path["step"] == step).to_dicts() for step in (run.path["step"].max(), run.step)
@@ -373,15 +324,14 @@ def _show(run: Any, out: Path, notes: list[str], updates: str, form: Format) -> 
     setting = {"model": run.config.model, "best_step": run.step if measured else None, "steps": steps}
     setting |= {name: number(last[name]) for name in ("epoch", "loss", "seconds", "examples_per_s") if last}
     if form is Format.JSON:
-        ends = {"updates": updates, "valid": measured, "notes": notes}
-        print(json.dumps({"run": str(out)} | setting | ends, indent=2))
+        show(form, {"run": out, **setting, "updates": updates, "valid": measured}, notes=notes)
         return
-    show(
-        f"{run.config.model}, "
-        + (f"best on valid at step {run.step:,}" if measured else f"step {steps:,}, nothing validated"),
-        {name: value for name, value in setting.items() if name != "model"},
+    best_step = f"best on valid at step {run.step:,}" if measured else f"step {steps:,}, nothing validated"
+    show_metrics(
+        f"{setting.pop('model')}, {best_step}",
+        setting,
         [{"metric": name, "value": value} for name, value in measured.items()],
         form,
+        [f"updates: {updates}", f"wrote {out}"],
+        notes=notes,
     )
-    for text in (f"updates: {updates}", f"wrote {out}", *(f"note: {note}" for note in notes)):
-        print(text)

@@ -1,89 +1,82 @@
 """`owkg kg`: statistics of a knowledge graph."""
 
-import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from owkg.cli import options
-from owkg.cli.inputs import graph_and_notes
+from owkg.cli.commands import group
+from owkg.cli.inputs import graph_and_notes, note
+from owkg.cli.options import Format, OutputFormat, Overwrite, Seed
+from owkg.cli.output import show
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, new_table, plain, put
 
-kg_app = typer.Typer(
-    name="kg",
-    help="Knowledge graphs in files: labelled or integer triples, RotatE, OpenKE, LibKGE, CoDEx, PyKEEN.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
 
-
-@kg_app.command(epilog="Examples:\n\nowkg kg info data/fb15k237\n\nowkg kg info data/fb15k237 --format json")
-def info(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the graph, in any usual layout.")],
-    layout: Annotated[
-        str | None,
-        typer.Option(help="labelled, integer, openke, rotate, libkge or pykeen; by the files when absent."),
-    ] = None,
-    form: options.OutputFormat = options.Format.TABLE,
-) -> None:
+def info(folder: Path, *, layout: str | None = None, form: OutputFormat = Format.TABLE) -> None:
     """Sizes, duplicates, leakage between splits, relation categories, queries and popularity.
 
     Duplicates are triples that stand in a split already. Reversed: (h, r, t) where train links t to h by
     any relation. Unseen: not in any training triple. Categories and popularity count training triples;
     queries ask the distinct facts of all splits. Splits of false triples (CoDEx) are no facts.
+
+    Args:
+        folder (DIR): Folder of the graph, in any usual layout.
+        layout: labelled, integer, openke, rotate, libkge or pykeen; by the files when absent.
+
+    Examples:
+        owkg kg info data/fb15k237
+        owkg kg info data/fb15k237 --format json
     """
     from owkg import kg
 
     graph, notes = graph_and_notes(folder, duplicates="keep", layout=layout)
-    for note in notes:
-        print(f"owkg: note: {note}", file=sys.stderr)
+    for text in notes:
+        note(text)
     with progress("counting"):
         statistics = kg.graph_statistics(graph)
-    if form is options.Format.JSON:
-        print(json.dumps({"folder": str(folder)} | statistics, indent=2, allow_nan=False))
-        return
-    _show(folder, statistics)
+    show(form, {"folder": str(folder), **statistics})
+    if form is Format.TABLE:
+        _show(folder, statistics)
 
 
-@kg_app.command(
-    epilog="Examples:\n\nowkg kg sample data/fb15k237 sample --share 0.05\n\n"
-    "owkg evaluate run --queries sample/queries.tsv --out ranks.parquet\n\n"
-    "owkg pool a.run b.run --depth 10 --kg data/fb15k237 --truth sample/qrels.txt --covered --out pool"
-)
 def sample(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the graph, in any usual layout.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder to write.")],
-    share: Annotated[float, typer.Option(help="Of the triples that is drawn, in (0, 1].")],
-    split: Annotated[str, typer.Option(help="Whose triples are drawn.")] = "test",
-    seed: options.Seed = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace OUT, if it was written by this command.")
-    ] = False,
-    form: options.OutputFormat = options.Format.TABLE,
+    folder: Path,
+    out: Path,
+    *,
+    share: float,
+    split: str = "test",
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    form: OutputFormat = Format.TABLE,
 ) -> None:
     """Draws a share of the triples of a split that keeps the distribution of its relations.
 
     Each relation gives its share of triples, give or take less than one. OUT holds triples.txt; queries.tsv,
     their queries on both sides, for owkg evaluate --queries; qrels.txt, the triples as TREC judgements,
     for owkg pool --truth --covered and owkg compare --qrels; metadata.json.
+
+    Args:
+        folder (DIR): Folder of the graph, in any usual layout.
+        out (OUT): Folder to write.
+        share: Of the triples that is drawn, in (0, 1].
+        split: Whose triples are drawn.
+
+    Examples:
+        owkg kg sample data/fb15k237 sample --share 0.05
+        owkg evaluate run --queries sample/queries.tsv --out ranks.parquet
+        owkg pool a.run b.run --depth 10 --kg data/fb15k237 --truth sample/qrels.txt --covered --out pool
     """
     from owkg.pools.triple_sample import write_triple_sample
 
     graph, notes = graph_and_notes(folder, duplicates="keep")
     card = write_triple_sample(graph, out, split=split, share=share, seed=seed, overwrite=overwrite)
-    for note in notes:
-        print(f"owkg: note: {note}", file=sys.stderr)
-    if form is options.Format.JSON:
-        print(json.dumps({"out": str(out)} | card, indent=2, allow_nan=False))
-        return
-    line(
+    for text in notes:
+        note(text)
+    told = (
         f"wrote {out}: {card['drawn']:,} of {card['triples']:,} triples of {split}, "
         f"{card['relations_drawn']:,} of {card['relations']:,} relations, {card['queries']:,} queries; "
         f"divergence of the relation distributions {card['divergence']:.4f}"
     )
+    show(form, {"out": str(out), **card}, lines=[told])
 
 
 def _show(folder: Path, statistics: dict[str, Any]) -> None:
@@ -95,7 +88,7 @@ def _show(folder: Path, statistics: dict[str, Any]) -> None:
     line(folder, "bold")
     line(", ".join(sizes), "dim")
     _print("split", {name: _split_row(name, statistics) for name in statistics["triples"]})
-    _print("category", {_words(k): v for k, v in statistics["categories"].items()})
+    _print("category", {key.replace("_", " "): row for key, row in statistics["categories"].items()})
     _print("predicted side", statistics["answers_per_query"])
     _print("popularity in train", statistics["popularity"])
 
@@ -132,11 +125,15 @@ def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     put(table)
 
 
-def _words(key: str) -> str:
-    return key.replace("_", " ")
-
-
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+kg_app = group(
+    "kg",
+    "Knowledge graphs in files: labelled or integer triples, RotatE, OpenKE, LibKGE, CoDEx, PyKEEN.",
+    info,
+    sample,
+)

@@ -2,14 +2,15 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from owkg.cli import options
 from owkg.cli.errors import ended_at_once
 from owkg.cli.inputs import check_figure, check_writable
-from owkg.cli.output import number, show
+from owkg.cli.output import number, show_metrics
+
+if TYPE_CHECKING:
+    from owkg.rank_weights import RankWeight
 
 # What `--all-metrics` shows of a family of metrics with parameters; of the others their one metric.
 _SHOWN = {"hits@K": ("hits@1", "hits@3", "hits@10", "hits@50"), "p-mrr@P": ("p-mrr@1/2", "p-mrr@1/4")}
@@ -19,36 +20,15 @@ _FLOORS = ("any_weight", "decreasing_weight")
 
 
 def power(
-    strength: options.Strength,
-    other_strength: options.OtherStrength,
-    sparsity: options.Sparsity,
+    *,
+    setting: options.SettingOptions,
+    other_strength: float,
     num_answers: options.AnswerHistogram,
-    num_entities: options.NumEntities,
-    metric: options.Metrics = ["mrr"],  # noqa: B006 - typer copies it
-    inconsistency: Annotated[
-        float, typer.Option(help="Tolerated probability that the weaker model looks better, in (0, 0.5).")
-    ] = 0.05,
-    num_queries: Annotated[
-        int | None, typer.Option(help="Also print the inconsistency of this many queries.")
-    ] = None,
-    correlation: options.Correlation = 0.0,
+    inconsistency: float = 0.05,
+    num_queries: int | None = None,
     other_correlation: options.OtherCorrelation = None,
-    all_metrics: Annotated[
-        bool,
-        typer.Option(
-            "--all-metrics",
-            help="Every registered metric, and the least over all rank weights, of each focus on the top.",
-        ),
-    ] = False,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="With --all-metrics: draw queries against focus: .png, .pdf, .svg."
-        ),
-    ] = None,
-    missing: options.MissingFacts = options.Missing.INDEPENDENT,
-    node_spread: options.NodeSpread = options.NODE_SPREAD,
-    popularity_exponent: options.PopularityExponent = options.POPULARITY_EXPONENT,
+    all_metrics: bool = False,
+    figure: Path | None = None,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """How many queries it takes to see which of two models is stronger.
@@ -57,71 +37,68 @@ def power(
     one test set, so that they share its missing facts. A null number of queries: no number suffices, the
     weaker model's mean is the better one. The focus of a metric is 1 / expected browsing depth, 1/K for
     Hits@K; "least queries" are those of the best weight that falls with the rank and has at least that focus.
+
+    Args:
+        other_strength: Strength of the second model, in [0, 1].
+        inconsistency: Tolerated probability that the weaker model looks better, in (0, 0.5).
+        num_queries: Also print the inconsistency of this many queries.
+        all_metrics: Every registered metric, and the least over all rank weights, of each focus on the top.
+        figure (FILE): With --all-metrics: draw queries against focus: .png, .pdf, .svg.
+
+    Examples:
+        owkg power --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-answers 43 --num-entities 14505
+            --inconsistency 0.05
+        owkg power --metric mrr --metric p-mrr@1/2 --strength 0.7 --other-strength 0.75 --sparsity 0.35
+            --num-answers 43 --num-entities 14505 --num-queries 500
+        owkg power --all-metrics --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-answers 43
+            --num-entities 14505
     """
     from owkg.theory import queries_to_tell_apart
 
     answers, weights = options.histogram(num_answers)
-    setting = {
-        "strength": strength,
-        "other_strength": other_strength,
-        "sparsity": sparsity,
-        "num_answers": answers,
-        "num_entities": num_entities,
-        "correlation": correlation,
-        "other_correlation": other_correlation,
-        "missing": options.missing_model(missing, node_spread, popularity_exponent),
-        "answer_weights": weights,
-    }
-    shown = {key: value for key, value in setting.items() if key not in ("missing", "answer_weights")}
-    shown |= {
-        "num_answers": num_answers if weights else answers,
-        "other_correlation": correlation if other_correlation is None else other_correlation,
-        **options.shown_missing(missing, node_spread, popularity_exponent),
-        "inconsistency": inconsistency,
-    }
-    if num_queries is not None:
-        shown["num_queries"] = num_queries
+    numbers: dict[str, Any] = {"strength": setting.strength, "other_strength": other_strength}
+    numbers |= setting.numbers(answers) | {"other_correlation": other_correlation}
+    other = setting.correlation if other_correlation is None else other_correlation
+    shown = numbers | {"num_answers": num_answers if weights else answers, "other_correlation": other}
+    shown |= setting.shown_missing() | {"inconsistency": inconsistency}
+    shown |= {} if num_queries is None else {"num_queries": num_queries}
     if all_metrics and weights is not None:
         raise ValueError("`all_metrics` needs one number of answers, not a histogram.")
     if figure is not None and not all_metrics:
         raise ValueError("`figure` needs `all_metrics`.")
     check_figure(figure)
     check_writable([figure], ())
-    given = {"inconsistency": inconsistency, "num_queries": num_queries, **setting}
-    if not all_metrics:
-        with ended_at_once():
-            results = queries_to_tell_apart(options.metrics_named(metric), **given)
-        show("Queries required to tell two models apart", shown, results, form)
-        return
+    given = {"inconsistency": inconsistency, "missing": setting.model(), **numbers}
+    beside, lines = {}, []
     with ended_at_once():
-        named = [*options.metrics_named(_registered()), *options.metrics_named(metric)]
-        metrics = list({one.name: one for one in named}.values())
-        results = queries_to_tell_apart(metrics, **given)
-        del given["num_queries"], given["answer_weights"]
-        beside = _weights(metrics, results, given)
+        named = [*(_registered() if all_metrics else []), *setting.metrics()]
+        metrics = list({one.name: one for one in named}.values()) if all_metrics else named
+        results = queries_to_tell_apart(metrics, num_queries=num_queries, answer_weights=weights, **given)
+        if all_metrics:
+            beside = _weights(metrics, results, given)
+            read = {key: "-" if value is None else f"{value:,.0f}" for key, value in beside["floor"].items()}
+            least = [f"{read[key]} (paired {read[f'{key}_paired']})" for key in _FLOORS]
+            of = f"least over weights constant beyond the answers {least[0]}"
+            lines = [f"{of}, over those that fall with the rank {least[1]}"]
     if figure is not None:
         from owkg.plots.power import focus_figure
 
         focus_figure(results, beside["frontier"], figure)
-    show("Queries required to tell two models apart", shown, results, form, **beside)
-    if form is options.Format.TABLE:
-        floors = beside["floor"]
-        read = {key: "-" if value is None else f"{value:,.0f}" for key, value in floors.items()}
-        least = [f"{read[key]} (paired {read[f'{key}_paired']})" for key in _FLOORS]
-        of = f"least over weights constant beyond the answers {least[0]}"
-        print(f"{of}, over those that fall with the rank {least[1]}")
+    show_metrics("Queries required to tell two models apart", shown, results, form, lines, **beside)
     if figure is not None:
         print(f"wrote {figure}", file=sys.stderr)
 
 
-def _registered() -> list[str]:
-    """Names of the registered metrics that are plain means."""
-    from owkg.rank_weights.registry import plain
+def _registered() -> "list[RankWeight]":
+    """The registered metrics that are plain means."""
+    from owkg.rank_weights.registry import checked_metric, plain
 
-    return [name for entry in plain() for name in _SHOWN.get(entry.name, (entry.example,))]
+    return [checked_metric(name) for entry in plain() for name in _SHOWN.get(entry.name, (entry.example,))]
 
 
-def _weights(metrics: list[Any], results: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+def _weights(
+    metrics: "list[RankWeight]", results: list[dict[str, Any]], given: dict[str, Any]
+) -> dict[str, Any]:
     """The floor and the frontier; the focus of each metric, and the least queries there, join its results."""
     import numpy as np
 

@@ -1,49 +1,43 @@
 """`owkg conformance`: libraries held against vectors of ranks, rank metrics and IR measures."""
 
-import json
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from owkg.cli.inputs import check_readable
-from owkg.cli.options import Format, OutputFormat
+from owkg.cli.options import Format, OutputFormat, split_list
+from owkg.cli.output import Table, show
 
 
 def conformance(
-    adapter: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="owkg, or an installed library: pykeen, libkge, torchkge, ogb, ogb-numpy, pyg, ranx, "
-            "ir-measures, pytrec-eval, sentence-transformers; several with commas.",
-            show_default="owkg, without --results",
-        ),
-    ] = None,
-    results: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="What owkg/conformance/runner.py wrote where owkg is not installed; repeatable.",
-        ),
-    ] = None,
-    failed: Annotated[
-        bool, typer.Option("--failed", help="Also list what is wrong, beside the expected values.")
-    ] = False,
+    *,
+    adapter: list[str] | None = None,
+    results: list[Path] | None = None,
+    failed: bool = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Whether libraries compute ranks, rank metrics and IR measures as defined, on small documented cases.
 
     Most vectors stand for a defect that a public tracker documents. Wrong numbers do not change the exit
     code.
+
+    Args:
+        adapter (NAME): owkg, or an installed library: pykeen, libkge, torchkge, ogb, ogb-numpy, pyg, ranx,
+            ir-measures, pytrec-eval, sentence-transformers; several with commas. [default: owkg, without
+            --results]
+        results (FILE): What owkg/conformance/runner.py wrote where owkg is not installed; repeatable.
+        failed: Also list what is wrong, beside the expected values.
+
+    Examples:
+        owkg conformance
+        owkg conformance --adapter pykeen,ranx --failed
+        owkg conformance --results conformance.json --format json
     """
     from owkg import conformance as room
     from owkg.errors import naming
-    from owkg.terminal.tables import printed
 
     check_readable(results or [])
-    names = [name.strip() for given in adapter or () for name in given.split(",")]
+    names = [name for text in adapter or () for name in split_list(text)]
     if not names and not results:
         names = ["owkg"]
     with naming({"name": "`adapter`"}), warnings.catch_warnings():
@@ -57,18 +51,16 @@ def conformance(
         for row in room.verdicts(one)
         if row["verdict"] in ("fail", "error")
     ]
-    if form is Format.JSON:
-        more = {"failed": wrong} if failed else {}
-        text = json.dumps({"vectors": len(room.vectors()), "libraries": counts} | more, indent=2)
-        print(text)
-        return
     heads = ["library", "version", "passed", "failed", "errors", "unsupported"]
     order = ("library", "version", "pass", "fail", "error", "unsupported")
     title = f"Conformance with {len(room.vectors())} vectors"
-    printed(title, heads, [[str(one[name]) for name in order] for one in counts])
+    tables = [Table(title, heads, [[str(one[name]) for name in order] for one in counts])]
+    payload = {"vectors": len(room.vectors()), "libraries": counts}
     if failed:
+        payload["failed"] = wrong
         columns = ["vector", "library", "metric", "expected", "got"]
-        printed("Wrong, by vector", columns, [_cells(row) for row in wrong])
+        tables.append(Table("Wrong, by vector", columns, [_cells(row) for row in wrong]))
+    show(form, payload, tables)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

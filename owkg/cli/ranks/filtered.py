@@ -1,73 +1,28 @@
 """`owkg ranks filtered`: ranks of temporal, hyper-relational and typed queries, filtered by known facts."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from owkg.cli.inputs import check_readable, check_writable
-from owkg.cli.options import Format, OutputFormat
-from owkg.cli.systems import note, split_list
+from owkg.cli.inputs import check_readable, check_writable, note
+from owkg.cli.options import Format, OutputFormat, split_list
+from owkg.cli.output import show
 from owkg.errors import naming
 
 
 def filtered(
-    scores: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SCORES",
-            help=".npz with arrays scores (a row a task, a column an entity), entity_labels.",
-        ),
-    ],
-    tasks: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TASKS",
-            help="Table of head, relation, tail, side and the columns of the key; a row a task.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv or .tsv.")],
-    known: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table of known facts: head, relation, tail and the columns of the key; with --during also "
-            "from and to, both included, blank for open. Raw ranks when absent.",
-        ),
-    ] = None,
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Columns that a known fact must share with the task, beside entity and relation, such as "
-            "time or qualifiers; several with commas. None is the static filter.",
-        ),
-    ] = "",
-    during: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of TASKS with the time at which a known fact must hold."),
-    ] = None,
-    query: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Columns of TASKS that make a query another one and do not filter, such as the time of raw "
-            "and static ranks; several with commas.",
-        ),
-    ] = "",
-    candidates: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Table of entity and any of relation, side and the columns of the key: the candidates of "
-            "such tasks, for example by type. All entities when absent.",
-        ),
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option(help="Scores that differ from the answer's by at most this are ties.", min=0)
-    ] = 0.0,
-    model: Annotated[str | None, typer.Option(help="Name for the column model.")] = None,
+    scores: Path,
+    tasks: Path,
+    *,
+    out: Path,
+    known: Path | None = None,
+    key: str = "",
+    during: str | None = None,
+    query: str = "",
+    candidates: Path | None = None,
+    tolerance: Annotated[float, typer.Option(min=0)] = 0.0,
+    model: str | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Ranks of queries that are more than an entity and a relation, filtered by a table of known facts.
@@ -75,9 +30,29 @@ def filtered(
     A known fact leaves the candidates of a query if it has its entity, relation and key, and holds at its
     time. The relation of a query in the rank table carries its key (visits|time=2014), so that macro metrics,
     comparisons and pools tell queries of different keys apart. Tables are .parquet, .csv or .tsv.
+
+    Args:
+        scores (SCORES): .npz with arrays scores (a row a task, a column an entity), entity_labels.
+        tasks (TASKS): Table of head, relation, tail, side and the columns of the key; a row a task.
+        out: Rank table to write: .parquet, .csv or .tsv.
+        known (FILE): Table of known facts: head, relation, tail and the columns of the key; with --during
+            also from and to, both included, blank for open. Raw ranks when absent.
+        key (COLUMN): Columns that a known fact must share with the task, beside entity and relation, such as
+            time or qualifiers; several with commas. None is the static filter.
+        during (COLUMN): Column of TASKS with the time at which a known fact must hold.
+        query (COLUMN): Columns of TASKS that make a query another one and do not filter, such as the time of
+            raw and static ranks; several with commas.
+        candidates (FILE): Table of entity and any of relation, side and the columns of the key: the
+            candidates of such tasks, for example by type. All entities when absent.
+        tolerance: Scores that differ from the answer's by at most this are ties.
+        model: Name for the column model.
+
+    Examples:
+        owkg ranks filtered scores.npz tasks.csv --known known.csv --key time --out ranks.parquet
+        owkg ranks filtered scores.npz tasks.csv --known known.csv --during year --out ranks.parquet
+        owkg ranks filtered scores.npz tasks.csv --known known.csv --candidates of_type.csv --out ranks.csv
     """
     from owkg.ranks.keyed import rank_query_files
-    from owkg.terminal.tables import line
 
     check_readable([scores, tasks, known, candidates])
     check_writable([out], [scores, tasks, known, candidates])
@@ -94,14 +69,8 @@ def filtered(
             model=model,
         )
     found.write(out)
-    shown = {
-        "out": str(out),
-        "tasks": len(found),
-        "filter": "raw"
-        if known is None
-        else ", ".join(["known", *split_list(key), *([during] if during else [])]),
-        "candidates": "all" if candidates is None else candidates.name,
-    }
+    by = "raw" if known is None else ", ".join(["known", *split_list(key), *([during] if during else [])])
+    among = "all" if candidates is None else candidates.name
     if known is None and (key or during):
         note("without --known ranks are raw: no fact leaves the candidates.")
     if known is not None and (own := found.about["own_facts_known"]) < len(found):
@@ -111,10 +80,5 @@ def filtered(
             "column filtered is false. If --known should hold the facts of TASKS, labels or the key are "
             "spelled differently."
         )
-    if form is Format.JSON:
-        print(json.dumps(shown, indent=2))
-        return
-    line(
-        f"wrote {out}: {len(found):,} ranking tasks, filter {shown['filter']}, "
-        f"candidates {shown['candidates']}"
-    )
+    told = f"wrote {out}: {len(found):,} ranking tasks, filter {by}, candidates {among}"
+    show(form, {"out": out, "tasks": len(found), "filter": by, "candidates": among}, lines=[told])

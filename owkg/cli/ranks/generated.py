@@ -1,39 +1,27 @@
 """`owkg ranks generated`: lists that a language model writes, as a rank table between two ends."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
-from owkg.cli.options import Format, OutputFormat, Seed
-from owkg.cli.output import rows_of
-from owkg.cli.systems import names_given
+from owkg.cli.options import Format, OutputFormat, Seed, names_given
+from owkg.cli.output import Table, show
 from owkg.errors import naming
+
+if TYPE_CHECKING:
+    from owkg.judge.generated import Filtered
 
 
 def generated(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="LISTS",
-            help='JSON lines such as {"head": "oslo", "relation": "capital_of", "answers": ["norway"]}; a '
-            'list without an order has "ranked": false.',
-        ),
-    ],
-    kg: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the graph.")],
-    out: Annotated[Path | None, typer.Option(help="Rank table to write: .parquet, .csv or .tsv.")] = None,
-    aliases: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Other names of entities: lines of name, a tab, and the label."),
-    ] = None,
-    split: Annotated[str, typer.Option(help="Whose answers are ranked.")] = "test",
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Means of weights that fall with the rank; several with commas.")
-    ] = None,
+    source: Path,
+    *,
+    kg: Path,
+    out: Path | None = None,
+    aliases: Path | None = None,
+    split: str = "test",
+    metric: list[str] | None = None,
     seed: Seed = 0,
     form: OutputFormat = Format.TABLE,
 ) -> None:
@@ -43,12 +31,24 @@ def generated(
     outside the vocabulary is taken for no right one, unless --aliases says so. Beside it stand four
     conventions for what is not in the list: it comes next, at a uniform place, last, or gets no credit. A
     sign test says whether known answers look as if they had been taken out before the lists were ranked.
+
+    Args:
+        source (LISTS): JSON lines such as {"head": "oslo", "relation": "capital_of", "answers": ["norway"]};
+            a list without an order has "ranked": false.
+        kg (DIR): Folder of the graph.
+        out: Rank table to write: .parquet, .csv or .tsv.
+        aliases (FILE): Other names of entities: lines of name, a tab, and the label.
+        split: Whose answers are ranked.
+        metric: Means of weights that fall with the rank; several with commas.
+
+    Examples:
+        owkg ranks generated answers.jsonl --kg data/fb15k237
+        owkg ranks generated answers.jsonl --kg data/fb15k237 --aliases names.tsv --out ranks.parquet
     """
     import polars as pl
 
     from owkg.judge.generated import filtered_before, partial_metrics, ranks_of_lists, read_generated
     from owkg.pools.annotation import read_names
-    from owkg.terminal.tables import line, printed
 
     check_readable([source, aliases])
     check_writable([out], [source, aliases])
@@ -67,30 +67,19 @@ def generated(
     if out is not None:
         found.table.write(out)
         print(f"wrote {out}: {len(found.table.frame):,} ranks", file=sys.stderr)
-    if form is Format.JSON:
-        shown = [
-            {
-                "model": model,
-                "metrics": rows_of(values.filter(model=model).drop("model")),
-                "report": report,
-                "filtered_before": test._asdict(),
-            }
-            for model, (report, test) in zip(models, parts, strict=True)
-        ]
-        print(json.dumps({"models": shown, "notes": notes}, indent=2, allow_nan=False))
-        return
+    shown, lines = [], []
+    for model, (report, test) in zip(models, parts, strict=True):
+        own = values.filter(model=model).drop("model")
+        told = {"report": report, "filtered_before": test._asdict()}
+        shown.append({"model": model, "metrics": own, **told})
+        begin = f"{model}: " if len(models) > 1 else ""
+        lines += [begin + text for text in _said(report, test, split)]
     cells = [[model, name, *(f"{value:.4f}" for value in row)] for model, name, *row in values.rows()]
     title = "metrics: the worst and the best that may be; and if what is not listed is"
-    printed(title, values.columns, cells)
-    for model, (report, test) in zip(models, parts, strict=True):
-        begin = f"{model}: " if len(models) > 1 else ""
-        for text in _said(report, test, split):
-            line(begin + text)
-    for note in notes:
-        line(f"note: {note}")
+    show(form, {"models": shown}, [Table(title, values.columns, cells)], lines, notes=notes)
 
 
-def _said(report: dict[str, Any], test: Any, split: str) -> Iterator[str]:
+def _said(report: dict[str, Any], test: "Filtered", split: str) -> Iterator[str]:
     """What stands in the lists of a model, in sentences."""
     yield (
         f"{report['lists']:,} lists ({report['unranked_lists']:,} without an order) of {report['answers']:,} "

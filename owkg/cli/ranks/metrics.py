@@ -1,42 +1,26 @@
 """`owkg metrics`: rank metrics with chance levels and confidence intervals."""
 
-import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from owkg.cli.inputs import check_readable, graph_in
-from owkg.cli.options import refuse_given
-from owkg.cli.systems import noted
+from owkg.cli.commands import Given
+from owkg.cli.inputs import check_readable, graph_in, metrics_named, noted
+from owkg.cli.options import split_list
+from owkg.cli.output import show, table_of
+from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
+from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from owkg.ranks import RankDataset, RankTable
 
 
-class MetricsFormat(StrEnum):
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    LATEX = "latex"
-
-
-class Keys(StrEnum):
-    OWKG = "owkg"
-    PYKEEN = "pykeen"
-
-
-class IntervalName(StrEnum):
-    ANALYTIC = "analytic"
-    PERCENTILE = "percentile"
-    BCA = "bca"
-
-
-_SAMPLED = "Ranks among sampled negatives"
 # Of the bootstrap, where nobody says.
 _REPLICATES = 1000
 # Arguments of the library that come from an option of another name.
@@ -50,100 +34,25 @@ _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link",
 
 
 def metrics(
-    context: typer.Context,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="Rank tables, .parquet, .csv or .tsv; one row a model. A folder of Parquet files, or a "
-            "pattern in quotation marks ('ranks/*.parquet'), is one table, which need not fit in memory.",
-        ),
-    ] = None,
-    kg: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of the graph: popularity, relation categories, half-links; candidates of a table "
-            "without that column.",
-        ),
-    ] = None,
-    untied: Annotated[
-        bool, typer.Option("--untied", help="Take a column rank, in a file of ranks alone, as free of ties.")
-    ] = False,
-    by: Annotated[
-        str,
-        typer.Option(
-            help="Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) "
-            "are in train), seed; several with commas."
-        ),
-    ] = "",
-    metric: Annotated[
-        list[str] | None,
-        typer.Option("--metric", help="A name that --list shows, or an alias; several with commas."),
-    ] = None,
-    ci: Annotated[float, typer.Option(help="Level of the confidence intervals, in (0, 1).")] = 0.95,
-    interval: Annotated[
-        IntervalName,
-        typer.Option(help="By the central limit theorem, or a bootstrap; both over whole queries."),
-    ] = IntervalName.ANALYTIC,
-    replicates: Annotated[
-        int | None, typer.Option(help=f"Of the bootstrap. [default: {_REPLICATES}]", min=2)
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0, max=2**32 - 1)] = 0,
-    reweight: Annotated[
-        str | None,
-        typer.Option(
-            metavar="uniform|FILE",
-            help="Weigh relations equally, or by a file of relation<TAB>share, in all micro metrics.",
-        ),
-    ] = None,
-    probe_entities: Annotated[
-        int | None,
-        typer.Option(help="N of PROBE's rank transformer for all tasks; each task's candidates when absent."),
-    ] = None,
-    form: Annotated[
-        MetricsFormat, typer.Option("--format", help="For people, programs, spreadsheets, papers.")
-    ] = MetricsFormat.TABLE,
-    keys: Annotated[
-        Keys, typer.Option(help="Of --format json: nested, or PyKEEN's side.ties.metric.")
-    ] = Keys.OWKG,
-    figures: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Also draw the histogram of ranks and PROBE over its parameters."),
-    ] = None,
-    mean_of_sides: Annotated[
-        bool,
-        typer.Option(
-            "--mean-of-sides", help="Of triples, each ranked by the mean of its head and tail rank."
-        ),
-    ] = False,
-    sampled_negatives: Annotated[
-        int | None,
-        typer.Option(
-            metavar="K",
-            help="Ranks are among K uniform negatives: print which values of full evaluation agree. "
-            "With --num-entities.",
-            min=1,
-            rich_help_panel=_SAMPLED,
-        ),
-    ] = None,
-    num_entities: Annotated[
-        int | None,
-        typer.Option(
-            help="Candidates of full evaluation, with --sampled-negatives.", rich_help_panel=_SAMPLED
-        ),
-    ] = None,
-    published: Annotated[
-        str | None,
-        typer.Option(
-            metavar="METRIC=VALUE,...",
-            help="Instead of FILE, with --sampled-negatives: published values, as mrr=0.98,hits@10=0.99.",
-            rich_help_panel=_SAMPLED,
-        ),
-    ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Print every metric, with formula and source.")
-    ] = False,
+    files: list[Path] | None = None,
+    *,
+    given: Given,
+    kg: Path | None = None,
+    untied: bool = False,
+    by: str = "",
+    metric: list[str] | None = None,
+    ci: float = 0.95,
+    interval: Literal["analytic", "percentile", "bca"] = "analytic",
+    replicates: Annotated[int | None, typer.Option(min=2)] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1)] = 0,
+    reweight: str | None = None,
+    probe_entities: int | None = None,
+    format_: Literal["table", "json", "csv", "latex"] = "table",
+    keys: Literal["owkg", "pykeen"] = "owkg",
+    figures: Path | None = None,
+    mean_of_sides: bool = False,
+    among: SampledNegatives,
+    list_: bool = False,
 ) -> None:
     """Rank metrics of one or several models: value, confidence interval, chance level.
 
@@ -154,35 +63,63 @@ def metrics(
 
     Tables show both sides together and realistic ranks, unless divided --by side,ties. JSON and CSV have
     all sides and tie rules; "exact" is the mean over a random order of ties.
+
+    Args:
+        files (FILE...): Rank tables, .parquet, .csv or .tsv; one row a model. A folder of Parquet files, or a
+            pattern in quotation marks ('ranks/*.parquet'), is one table, which need not fit in memory.
+        kg (DIR): Folder of the graph: popularity, relation categories, half-links; candidates of a table
+            without that column.
+        untied: Take a column rank, in a file of ranks alone, as free of ties.
+        by: Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) are in
+            train), seed; several with commas.
+        metric: A name that --list shows, or an alias; several with commas.
+        ci: Level of the confidence intervals, in (0, 1).
+        interval: By the central limit theorem, or a bootstrap; both over whole queries.
+        replicates: Of the bootstrap. [default: 1000]
+        seed: Equal seeds give equal numbers.
+        reweight (uniform|FILE): Weigh relations equally, or by a file of relation<TAB>share, in all micro
+            metrics.
+        probe_entities: N of PROBE's rank transformer for all tasks; each task's candidates when absent.
+        format_: For people, programs, spreadsheets, papers.
+        keys: Of --format json: nested, or PyKEEN's side.ties.metric.
+        figures (DIR): Also draw the histogram of ranks and PROBE over its parameters.
+        mean_of_sides: Of triples, each ranked by the mean of its head and tail rank.
+        list_: Print every metric, with formula and source.
+
+    Examples:
+        owkg metrics ranks.parquet
+        owkg metrics ranks.parquet --kg data/fb15k237 --by side,category --format json
+        owkg metrics transe.parquet complex.parquet --metric mrr,hits@10,amri --format latex
+        owkg metrics --sampled-negatives 500 --num-entities 2500604 --published mrr=0.98,hits@10=0.99
+        owkg metrics ranks.parquet --metric probe@0.5,0.5,macro-map@20 --interval bca --replicates 2000
     """
     from owkg.cli.ranks import metrics_output as output
 
     if list_:
-        output.print_listing(form)
+        output.print_listing(format_)
         return
-    if sampled_negatives is None and (num_entities is not None or published is not None):
-        raise ValueError("`num_entities` and --published need --sampled-negatives.")
-    if sampled_negatives is not None:
-        refuse_given(context, _OF_FULL_RANKS, "with --sampled-negatives")
-        refuse_given(context, ["ci"] if published else [], "with --published, which has no queries")
-        from owkg.cli.ranks.sampled_negatives import print_full_values
-
-        print_full_values(files or [], metric, sampled_negatives, num_entities, published, ci, form.value)
+    if among.sampled_negatives is not None:
+        given.refuse(_OF_FULL_RANKS, "has no effect with --sampled-negatives")
+        if among.published:
+            given.refuse(["ci"], "has no effect with --published, which has no queries")
+        print_full_values(files or [], metric, among, ci, format_)
         return
+    given.refuse(["num_entities", "published"], "needs --sampled-negatives")
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
-    if keys is Keys.PYKEEN and form is not MetricsFormat.JSON:
-        raise ValueError(f"`keys` pykeen is a form of --format json, got --format {form.value}.")
-    if replicates is not None and interval is IntervalName.ANALYTIC:
-        raise ValueError("`replicates` has no effect with --interval analytic; percentile and bca resample.")
+    if keys == "pykeen" and format_ != "json":
+        raise ValueError(f"`keys` pykeen is a form of --format json, got --format {format_}.")
+    if interval == "analytic":
+        why = "has no effect with --interval analytic; percentile and bca resample"
+        given.refuse(["replicates"], why)
     if mean_of_sides:
         others = bool(by or reweight or figures or probe_entities)
-        _print_side_means(files, metric, form, others=others, untied=untied)
+        _print_side_means(files, metric, format_, others=others, untied=untied)
         return
-    everything = form in (MetricsFormat.JSON, MetricsFormat.CSV)
+    everything = format_ in ("json", "csv")
     divisions = _divisions(by)
     with naming(_FROM):
-        chosen = _metrics(metric)
+        chosen = metrics_named(metric)
         found, sizes, protocol = _computed(
             files,
             kg,
@@ -196,19 +133,20 @@ def metrics(
             if everything or "ties" in divisions
             else ("realistic",),
             level=ci,
-            interval=interval.value,
+            interval=interval,
             replicates=replicates or _REPLICATES,
             num_entities=probe_entities,
             key=seed,
         )
-    if form is MetricsFormat.JSON:
-        output.print_json(found, keys is Keys.PYKEEN)
-    elif form is MetricsFormat.CSV:
-        print(found.write_csv(), end="")
-    elif form is MetricsFormat.LATEX:
-        output.print_latex(found, ci)
-    else:
+    if format_ == "json":
+        show(format_, output.nested(found, pykeen=keys == "pykeen"))
+    elif format_ == "latex":
+        table, said = output.for_papers(found, ci)
+        show(format_, {}, [table], [said])
+    elif format_ == "table":
         output.print_tables(found, ci, sizes, protocol)
+    else:
+        show(format_, {}, frame=found)
 
 
 def _computed(
@@ -218,10 +156,9 @@ def _computed(
     figures: Path | None,
     untied: bool,
     **options: Any,
-) -> tuple[Any, list[tuple[int, int]], str]:
+) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
     from owkg import checks
-    from owkg.files.storage import writable_folder
     from owkg.metrics.sources import reports
     from owkg.ranks import RankTable
     from owkg.ranks.dataset import is_dataset
@@ -266,55 +203,32 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 
 
 def _print_side_means(
-    files: list[Path], names: list[str] | None, form: MetricsFormat, *, others: bool, untied: bool
+    files: list[Path], names: list[str] | None, form: str, *, others: bool, untied: bool
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
 
-    from owkg.cli.output import rows_of
     from owkg.metrics import side_means
     from owkg.ranks import RankTable
     from owkg.ranks.dataset import is_dataset
     from owkg.ranks.together import by_model, read_tables
-    from owkg.terminal.tables import printed
 
-    if others or form not in (MetricsFormat.TABLE, MetricsFormat.JSON):
+    if others or form not in ("table", "json"):
         raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
         _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides"))
-    chosen = {} if names is None else {"metrics": _metrics(names)}
+    options: dict[str, Any] = {} if names is None else {"metrics": metrics_named(names)}
     found = pl.concat(
-        [side_means(table, **chosen) for table in tables if isinstance(table, RankTable)], how="diagonal"
+        [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"
     )
-    if form is MetricsFormat.JSON:
-        print(json.dumps({"of_triples": rows_of(found)}, indent=2))
-        return
-    cells = [[f"{x:.6g}" if isinstance(x, float) else str(x) for x in row] for row in found.iter_rows()]
-    printed("Triples, ranked by the mean of both sides; and all ranking tasks", found.columns, cells)
+    title = "Triples, ranked by the mean of both sides; and all ranking tasks"
+    show(form, {"of_triples": found}, [table_of(title, found, ".6g")])
 
 
 def _divisions(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = split_list(text)
     for name in names:
         if name not in _DIVISIONS:
             raise ValueError(f"`by` must be of {', '.join(_DIVISIONS)}, got {name!r}.")
-    return names
-
-
-def _metrics(names: list[str] | None) -> Any:
-    from owkg.metrics.front import metrics_named
-
-    return metrics_named([part for name in names for part in split_names(name)]) if names else None
-
-
-def split_names(text: str) -> list[str]:
-    """The names in a list with commas; a comma before a number belongs to the name before it (probe@1,0)."""
-    names: list[str] = []
-    for part in text.split(","):
-        stripped = part.strip()
-        if names and stripped and (stripped[0].isdigit() or stripped[0] == "."):
-            names[-1] += "," + stripped
-        else:
-            names.append(part)
     return names

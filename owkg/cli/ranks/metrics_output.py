@@ -1,13 +1,12 @@
 """Output of `owkg metrics`: nested JSON, tables for people, LaTeX for papers."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
-from owkg.cli.output import number
-from owkg.terminal.latex import latex_escaped, tabular
+from owkg.cli.output import Table, number, show
+from owkg.terminal.latex import latex_escaped
 from owkg.terminal.tables import line, new_table, plain, put, shown
 
 # What a table with a row a model shows when nothing is asked by name.
@@ -50,7 +49,7 @@ def _pykeen(found: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def print_json(found: pl.DataFrame, pykeen: bool) -> None:
+def nested(found: pl.DataFrame, *, pykeen: bool) -> dict[str, Any]:
     """side -> ties -> metric of one model; several models under `models`, groups under `by`.
 
     Args:
@@ -71,10 +70,8 @@ def print_json(found: pl.DataFrame, pykeen: bool) -> None:
 
     models = list(found.group_by(["model"], maintain_order=True))
     if len(models) == 1:
-        printed = of_model(models[0][1])
-    else:
-        printed = {"models": {name: of_model(rows) for (name,), rows in models}}
-    print(json.dumps(printed, indent=2, allow_nan=False))
+        return of_model(models[0][1])
+    return {"models": {name: of_model(rows) for (name,), rows in models}}
 
 
 def _scatter(row: dict[str, Any]) -> str:
@@ -171,8 +168,8 @@ def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bo
     put(table)
 
 
-def print_latex(found: pl.DataFrame, ci: float) -> None:
-    r"""A booktabs table with a line a model (or group, side, tie rule); the best value of a metric is bold.
+def for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
+    """A LaTeX table with a line a model (or group, side, tie rule), the best value bold; and a line above it.
 
     Args:
         found: what `owkg.metrics.report` returns.
@@ -185,10 +182,8 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
         names = [name for name in _SHORT if name in names]
     keys = [key for key in ("model", "by", "group", "side", "ties") if found[key].n_unique() > 1] or ["side"]
     seeds = _seeds(found)
-    print(
-        f"% {seeds or 'values'} and {100 * ci:g}% confidence intervals over queries"
-        f"{' and seeds' if seeds else ''}; needs \\usepackage{{booktabs}}"
-    )
+    said = f"{seeds or 'values'} and {100 * ci:g}% confidence intervals over queries"
+    said += f"{' and seeds' if seeds else ''}; needs \\usepackage{{booktabs}}"
     comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
     best: dict[tuple[str, str, str], float] = {}
     for row in comparable.iter_rows(named=True):
@@ -214,10 +209,10 @@ def print_latex(found: pl.DataFrame, ci: float) -> None:
             scatter = "" if deviation is None else rf" $\pm$ {shown(deviation, 2)}"
             cells.append((rf"\textbf{{{value}}}" if top else value) + scatter + ends)
         lines.append(cells)
-    print(tabular([*keys, *map(latex_escaped, names)], lines, len(keys)))
+    return Table("", [*keys, *names], lines, len(keys)), said
 
 
-def print_listing(form: Any) -> None:
+def print_listing(form: str) -> None:
     """Every metric: name, formula, range, direction, chance level, source.
 
     Args:
@@ -226,11 +221,8 @@ def print_listing(form: Any) -> None:
     from owkg.metrics.registry import LISTING
 
     rows = [entry.listed() for entry in LISTING]
-    if form == "json":
-        print(json.dumps(rows, indent=2))
-        return
-    if form == "csv":
-        print(pl.DataFrame(rows).write_csv(), end="")
+    if form in ("json", "csv"):
+        show(form, rows, frame=pl.DataFrame(rows))
         return
     table = new_table()
     for name in rows[0]:

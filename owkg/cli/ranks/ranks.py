@@ -1,118 +1,38 @@
 """`owkg ranks`: conversion of scores, runs and lists to rank tables."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from owkg.cli.commands import group
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
+from owkg.cli.options import Format, splits_given
+from owkg.cli.output import show
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
 
-ranks_app = typer.Typer(
-    name="ranks",
-    help="Rank tables: from score matrices, TREC runs, rank and generated lists; between Parquet and CSV.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-
-ranks_app.command(
-    epilog="Examples:\n\n"
-    "owkg ranks generated answers.jsonl --kg data/fb15k237\n\n"
-    "owkg ranks generated answers.jsonl --kg data/fb15k237 --aliases names.tsv --out ranks.parquet"
-)(generated)
-
-ranks_app.command(
-    epilog="Examples:\n\n"
-    "owkg ranks filtered scores.npz tasks.csv --known known.csv --key time --out ranks.parquet\n\n"
-    "owkg ranks filtered scores.npz tasks.csv --known known.csv --during year --out ranks.parquet\n\n"
-    "owkg ranks filtered scores.npz tasks.csv --known known.csv --candidates of_type.csv --out ranks.csv"
-)(filtered)
+if TYPE_CHECKING:
+    import polars as pl
 
 
-@ranks_app.command(
-    epilog="Examples:\n\n"
-    "owkg ranks convert scores.npz --kg data/nations --out ranks.parquet\n\n"
-    "owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet\n\n"
-    "owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet\n\n"
-    "owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv\n\n"
-    "owkg ranks convert ranks.parquet --out ranks.csv"
-)
 def convert(
-    source: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="A rank table, rank list, .npz of scores, or TREC run.")
-    ],
-    out: Annotated[Path, typer.Option(help="Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.")],
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="table|list|scores|run",
-            help="What INPUT is; by its name and content when absent.",
-        ),
-    ] = None,
-    kg: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the graph: candidates, filter, popularity.")
-    ] = None,
-    filter_: Annotated[
-        str | None,
-        typer.Option(
-            "--filter",
-            help="Splits whose known answers leave the candidates, or none. When absent, with a graph: "
-            "train,valid,test, as far as it has them, and the split whose answers are ranked.",
-        ),
-    ] = None,
-    qrels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Relevant answers of a run, in TREC's format.")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="Split whose triples are the relevant answers of a run; test when absent."),
-    ] = None,
-    num_entities: Annotated[
-        int | None, typer.Option(help="Candidates of a run before filtering, without --kg.")
-    ] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Scores that differ by at most this are ties; 0 when absent.")
-    ] = None,
-    score: Annotated[
-        bool, typer.Option("--score", help="Add the score of each answer: what other labels need.")
-    ] = False,
-    sort: Annotated[
-        str | None,
-        typer.Option(
-            metavar="stable|quicksort|heapsort",
-            help="Take the place after such a sort for the rank, ties broken by chance of the order, as some "
-            "code does; with the prefix reversed- it sorts ascending and reads from the end.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Name for the column model; of a run, its tag when absent.")
-    ] = None,
-    untied: Annotated[
-        bool, typer.Option("--untied", help="Take the column rank of a rank list as free of ties.")
-    ] = False,
-    candidates: Annotated[
-        int | None,
-        typer.Option(help="Candidates of each row of a rank list without that column, unless --kg says."),
-    ] = None,
-    unanswered: Annotated[
-        bool,
-        typer.Option(
-            "--unanswered",
-            help="Take relevant answers to queries that the run does not hold as not retrieved, "
-            "instead of an error.",
-        ),
-    ] = False,
-    unseen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="error|drop|last",
-            help="What becomes of triples of the split with entities that score matrices have no column for: "
-            "an error (when absent), left out, or ranked last.",
-        ),
-    ] = None,
+    source: Path,
+    *,
+    out: Path,
+    from_: str | None = None,
+    kg: Path | None = None,
+    filter_: str | None = None,
+    qrels: Path | None = None,
+    split: str | None = None,
+    num_entities: int | None = None,
+    tolerance: float | None = None,
+    score: bool = False,
+    sort: str | None = None,
+    model: str | None = None,
+    untied: bool = False,
+    candidates: int | None = None,
+    unanswered: bool = False,
+    unseen: str | None = None,
 ) -> None:
     """Writes a rank table: one row for each ranking task.
 
@@ -123,6 +43,36 @@ def convert(
     Runs: lines of query, Q0, answer, rank, score, tag. A query is
     "head|relation|?" or "?|relation|tail", or without --kg a topic of any name.
     Scores count, not ranks.
+
+    Args:
+        source (INPUT): A rank table, rank list, .npz of scores, or TREC run.
+        out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        from_ (table|list|scores|run): What INPUT is; by its name and content when absent.
+        kg (DIR): Folder of the graph: candidates, filter, popularity.
+        filter_: Splits whose known answers leave the candidates, or none. When absent, with a graph:
+            train,valid,test, as far as it has them, and the split whose answers are ranked.
+        qrels (FILE): Relevant answers of a run, in TREC's format.
+        split: Split whose triples are the relevant answers of a run; test when absent.
+        num_entities: Candidates of a run before filtering, without --kg.
+        tolerance: Scores that differ by at most this are ties; 0 when absent.
+        score: Add the score of each answer: what other labels need.
+        sort (stable|quicksort|heapsort): Take the place after such a sort for the rank, ties broken by chance
+            of the order, as some code does; with the prefix reversed- it sorts ascending and reads from the
+            end.
+        model: Name for the column model; of a run, its tag when absent.
+        untied: Take the column rank of a rank list as free of ties.
+        candidates: Candidates of each row of a rank list without that column, unless --kg says.
+        unanswered: Take relevant answers to queries that the run does not hold as not retrieved, instead of
+            an error.
+        unseen (error|drop|last): What becomes of triples of the split with entities that score matrices have
+            no column for: an error (when absent), left out, or ranked last.
+
+    Examples:
+        owkg ranks convert scores.npz --kg data/nations --out ranks.parquet
+        owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet
+        owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet
+        owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv
+        owkg ranks convert ranks.parquet --out ranks.csv
     """
     from owkg import ranks
     from owkg.ranks.files import path_checked
@@ -131,12 +81,11 @@ def convert(
     check_readable([source, qrels])
     check_writable([out], [source, qrels])
     graph, notes = (None, []) if kg is None else graph_and_notes(kg)
-    splits = None if filter_ is None else [name.strip() for name in filter_.split(",")]
     table, about, more = ranks.convert(
         source,
-        kind,
+        from_,
         graph,
-        filter_splits=[] if splits == ["none"] else splits,
+        filter_splits=splits_given(filter_),
         qrels=qrels,
         split=split,
         num_entities=num_entities,
@@ -158,7 +107,7 @@ def convert(
     _report(out, table, notes, about)
 
 
-def _named(source: Path, table: Any, model: str) -> Any:
+def _named(source: Path, table: "pl.DataFrame", model: str) -> "pl.DataFrame":
     """The table with `model` as its only model; ValueError if that would hide others."""
     import polars as pl
 
@@ -170,15 +119,23 @@ def _named(source: Path, table: Any, model: str) -> Any:
     return table.with_columns(model=pl.lit(model))
 
 
-def _report(out: Path, table: Any, notes: list[str], about: dict[str, Any]) -> None:
+def _report(out: Path, table: "pl.DataFrame", notes: list[str], about: dict[str, Any]) -> None:
     sides = ", ".join(
         f"{count:,} {side}" for side in ("head", "tail") if (count := (table["side"] == side).sum())
     )
     models = table["model"].n_unique() if "model" in table.columns else 1
     several = f", {models:,} models" if models > 1 else ""
-    tied = (table["optimistic"] != table["pessimistic"]).mean()
+    tied = float((table["optimistic"] != table["pessimistic"]).to_numpy().mean())
     how = f", {filtered_by(about['filter'])}" if "filter" in about else ""
     kept = " (only .parquet keeps by which splits)" if how and out.suffix.lower() != ".parquet" else ""
-    print(f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied{how}{kept}")
-    for note in notes:
-        print(f"note: {note}")
+    told = f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied{how}{kept}"
+    show(Format.TABLE, {}, lines=[told], notes=notes)
+
+
+ranks_app = group(
+    "ranks",
+    "Rank tables: from score matrices, TREC runs, rank and generated lists; between Parquet and CSV.",
+    generated,
+    filtered,
+    convert,
+)

@@ -1,24 +1,38 @@
 """`owkg metrics --sampled-negatives`: values of full evaluation that agree with ranks among negatives."""
 
-import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from owkg.cli.inputs import check_readable
-from owkg.cli.output import rows_of
-from owkg.cli.systems import names_given, split_list
+from owkg.cli.options import names_given, split_list
+from owkg.cli.output import rows_of, show, table_of
 
 _USUAL = ("mrr", "hits@1", "hits@10")
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampledNegatives:
+    """Ranks among uniform negatives, or values of such ranks.
+
+    Ranks among sampled negatives:
+        sampled_negatives (K): Ranks are among K uniform negatives: print which values of full evaluation
+            agree. With --num-entities.
+        num_entities: Candidates of full evaluation, with --sampled-negatives.
+        published (METRIC=VALUE,...): Instead of FILE, with --sampled-negatives: published values, as
+            mrr=0.98,hits@10=0.99.
+    """
+
+    sampled_negatives: Annotated[int | None, typer.Option(min=1)] = None
+    num_entities: int | None = None
+    published: str | None = None
+
+
 def print_full_values(
-    files: list[Path],
-    metric: list[str] | None,
-    negatives: int,
-    num_entities: int | None,
-    published: str | None,
-    ci: float,
-    form: str,
+    files: list[Path], metric: list[str] | None, among: SampledNegatives, ci: float, form: str
 ) -> None:
     """Prints a row each file, or published result, and metric.
 
@@ -30,8 +44,9 @@ def print_full_values(
     from owkg.metrics import full_values, full_values_of_published
     from owkg.ranks import read_ranks
     from owkg.ranks.dataset import is_dataset
-    from owkg.terminal.tables import line, printed
 
+    negatives, num_entities, published = among.sampled_negatives, among.num_entities, among.published
+    assert negatives is not None
     if num_entities is None:
         raise ValueError(
             "`num_entities` must be given with --sampled-negatives: all candidates that there are."
@@ -53,25 +68,17 @@ def print_full_values(
         parts = []
         for path in files:
             table = read_ranks(path)
-            among = int(table.frame["candidates"].max() or 0)  # pyright: ignore[reportArgumentType]
-            if among != negatives + 1:
+            ranked = int(table.frame["candidates"].max() or 0)  # pyright: ignore[reportArgumentType]
+            if ranked != negatives + 1:
                 raise ValueError(
-                    f"{path}: must rank {negatives + 1:,} candidates, K and the answer, got {among:,}."
+                    f"{path}: must rank {negatives + 1:,} candidates, K and the answer, got {ranked:,}."
                 )
             own = full_values(table, names, num_entities=num_entities, ci=ci)
             parts.append(own.select(pl.lit(str(path)).alias("file"), pl.all()))
         found = pl.concat(parts)
-    if form == "json":
-        print(json.dumps(rows_of(found), indent=2, allow_nan=False))
-        return
-    if form == "csv":
-        print(found.write_csv(), end="")
-        return
-    cells = [[f"{x:.4f}" if isinstance(x, float) else str(x) for x in row] for row in found.rows()]
-    printed(
-        f"among {num_entities:,} candidates, by ranks among {negatives:,} negatives", found.columns, cells
-    )
-    line("any value between full_low and full_high is that of some ranks that would look the same")
+    title = f"among {num_entities:,} candidates, by ranks among {negatives:,} negatives"
+    told = "any value between full_low and full_high is that of some ranks that would look the same"
+    show(form, rows_of(found), [table_of(title, found)], [told], frame=found)
 
 
 def _values(text: str) -> tuple[dict[str, float], dict[str, float]]:

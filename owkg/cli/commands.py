@@ -1,0 +1,166 @@
+"""Commands out of functions: options by the signature, what they mean by the docstring."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import typer
+from typer.models import ParameterInfo
+
+_TITLE = re.compile(r"([A-Z][\w -]*):")
+_ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.*?)(?: \[default: (.+)\])?")
+
+
+class Given(frozenset[str]):
+    """The names of the parameters that were given on the command line."""
+
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """Raises ValueError of the first of `names` that was given: "`name` why."."""
+        for name in names:
+            if name in self:
+                raise ValueError(f"`{name.strip('_')}` {why}.")
+
+
+def group(
+    name: str, about: str, *commands: Callable[..., None] | typer.Typer, **settings: Any
+) -> typer.Typer:
+    """An app of functions, each a command, and of other apps.
+
+    The parameters before the `*` of a signature are arguments, those after it options. `filter_` is the
+    option --filter; of a bool that is False by default there is no --no-flag. A parameter whose type is a
+    dataclass stands for an option for each of its fields; one of type `Given` is no option, but tells which
+    were given. Types such as `Annotated[int, typer.Option(min=1)]` add what Typer knows beyond that; with a
+    help there, as the shared ones of `owkg.cli.options` have, the docstring is silent. A docstring is the
+    help of the command, and then has sections:
+
+        Args:
+            kg (DIR): what the help says of --kg, whose value it calls DIR. [default: what it says of that]
+        A title:
+            seeds: of a panel of its own.
+        Examples:
+            owkg train data/nations --out run
+
+    In a dataclass the first section is `Attributes`.
+
+    Args:
+        name: of the app.
+        about: its help.
+        *commands: functions and apps, in the order of the help.
+        **settings: of `typer.Typer`.
+    """
+    usual: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": "rich", "add_completion": False}
+    app = typer.Typer(name=name, help=about, **usual | settings)
+    for one in commands:
+        if isinstance(one, typer.Typer):
+            app.add_typer(one)
+            continue
+        text, sections = _read(one)
+        examples = sections.pop("Examples", ())
+        epilog = "Examples:\n\n" + "\n\n".join(examples) if examples else None
+        app.command(epilog=epilog)(_command(one, text, sections))
+    return app
+
+
+def _command(function: Callable[..., None], text: str, sections: dict[str, list[str]]) -> Callable[..., None]:
+    """The function with the signature and docstring that Typer reads."""
+    said, parameters, groups, heard = _said(sections), [], {}, ""
+    hints = get_type_hints(function, include_extras=True)
+    for one in inspect.signature(function).parameters.values():
+        kind = hints[one.name]
+        if isinstance(kind, type) and is_dataclass(kind):
+            groups[one.name] = kind
+            parameters += _fields_of(kind)
+        elif kind is Given:
+            heard = one.name
+        else:
+            is_option = one.kind is one.KEYWORD_ONLY
+            parameters.append(_parameter(one.name, kind, one.default, said, is_option=is_option))
+
+    @wraps(function)
+    def command(context: typer.Context, **values: Any) -> None:
+        for name, kind in groups.items():
+            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+        if heard:
+            values[heard] = Given(name for name in context.params if _is_given(context, name))
+        function(**values)
+
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    command.__doc__ = text
+    command.__annotations__ = {one.name: one.annotation for one in (context, *parameters)}
+    command.__signature__ = inspect.Signature([context, *parameters])  # pyright: ignore[reportAttributeAccessIssue]
+    return command
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _fields_of(kind: type) -> Iterator[inspect.Parameter]:
+    said, hints = _said(_read(kind)[1]), get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        default = inspect.Parameter.empty if field.default is MISSING else field.default
+        if field.default_factory is not MISSING:
+            default = field.default_factory()
+        yield _parameter(field.name, hints[field.name], default, said, is_option=True)
+
+
+def _parameter(
+    name: str, kind: Any, default: object, said: dict[str, "_Said"], *, is_option: bool
+) -> inspect.Parameter:
+    """A parameter that Typer knows all of."""
+    base, *more = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    info = next((one for one in more if isinstance(one, ParameterInfo)), None)
+    if info is None or info.help is None:
+        about = said[name]
+        options: dict[str, Any] = {"help": about.help, "metavar": about.metavar}
+        options |= {"show_default": about.default or True, "rich_help_panel": about.panel}
+        if info is not None:
+            options |= {"min": info.min, "max": info.max}
+        flag = name.strip("_").replace("_", "-")
+        flags = f"--{flag}/--no-{flag}" if base is bool and default is True else f"--{flag}"
+        kind = Annotated[base, typer.Option(flags, **options) if is_option else typer.Argument(**options)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+class _Said(NamedTuple):
+    """What a docstring says of a parameter."""
+
+    help: str
+    metavar: str | None
+    default: str | None
+    panel: str | None
+
+
+def _said(sections: dict[str, list[str]]) -> dict[str, _Said]:
+    """What sections say, by the name of the parameter."""
+    said = {}
+    for title, entries in sections.items():
+        panel = None if title in ("Args", "Attributes") else title
+        for entry in entries:
+            if (match := _ENTRY.fullmatch(entry)) is None:
+                raise TypeError(f"{entry!r} is not of the form name: text.")
+            name, metavar, text, default = match.groups()
+            said[name] = _Said(text, metavar, default, panel)
+    return said
+
+
+def _read(documented: Callable[..., None]) -> tuple[str, dict[str, list[str]]]:
+    """The text of a docstring, and the entries of its sections by their titles."""
+    text, sections = [], {}
+    entries: list[str] | None = None
+    lines = inspect.cleandoc(documented.__doc__ or "").splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        title = _TITLE.fullmatch(line)
+        if title and following.startswith("    "):
+            entries = sections[title[1]] = []
+        elif entries is None:
+            text.append(line)
+        elif line.startswith("     "):
+            entries[-1] += " " + line.strip()
+        elif line.strip():
+            entries.append(line.strip())
+    return "\n".join(text).strip(), sections
