@@ -80,7 +80,7 @@ def _command(function: Callable[..., None], text: str, sections: dict[str, list[
             parameters.append(_parameter(one.name, kind, one.default, said, is_option=is_option))
 
     @wraps(function)
-    def command(context: typer.Context, **values: Any) -> None:
+    def command(context: Any, **values: Any) -> None:
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
         if heard:
@@ -94,7 +94,7 @@ def _command(function: Callable[..., None], text: str, sections: dict[str, list[
     return command
 
 
-def _is_given(context: typer.Context, name: str) -> bool:
+def _is_given(context: Any, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 

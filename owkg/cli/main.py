@@ -39,7 +39,7 @@ app = group(
 )
 
 
-def _version(value: bool) -> None:
+def _version(value: bool | None) -> None:
     if value:
         from owkg import __version__
 
@@ -50,8 +50,8 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = None,
 ) -> None:
     pass
 
