@@ -15,9 +15,9 @@ from benchmarks.training_mesh import TOGETHER, difference, finished, killed_at, 
 from owkg.kg import read_graph
 from owkg.kg.write import write_labelled
 from owkg.train import connect, load_run, train, training
+from owkg.train import hosts as hosts_of_jax
 from owkg.train.layout import layout_of
 from owkg.train.run_lock import alone
-from owkg.train.workers import hosts as hosts_of_jax
 
 ROOT = Path(__file__).parents[2]
 SAMPLED = {
