@@ -35,11 +35,11 @@ def test_the_last_look_ranks_as_the_parameters_do(world, tmp_path):
     assert found.step.tolist() == list(LOOKS)
     assert found.score.shape == (len(LOOKS), len(world.triples))
     run = load_run(tmp_path / "run" / "run")
-    own = rank_arrays(run.model, run.params, run.statistics, world.triples, "tail", known=world.known)
+    own = rank_arrays(run.trained, world.triples, "tail", known=world.known)
     np.testing.assert_array_equal(found.optimistic[-1], own.optimistic)
     np.testing.assert_array_equal(found.pessimistic[-1], own.pessimistic)
     head, relation, tail = (jnp_ids for jnp_ids in world.triples.T)
-    e, r = (np.asarray(run.params[name]) for name in ("entity", "relation"))
+    e, r = (np.asarray(run.trained.params[name]) for name in ("entity", "relation"))
     np.testing.assert_allclose(found.score[-1], (e[head] * r[relation] * e[tail]).sum(1), rtol=1e-4)
     # The first look differs from the last: something was learned in between.
     assert (found.score[0] != found.score[-1]).any()

@@ -50,10 +50,8 @@ def lists_of(case, number):
     best = []
     for query in range(world.num_queries):
         head, relation, _ = world.triples[world.query == query][0]
-        embedded, _ = run.model.query(
-            run.params, run.statistics, np.array([head]), np.array([relation]), "tail"
-        )
-        score = np.array(run.model.similarity.all(embedded, run.model.candidates(run.params)))[0]
+        embedded = run.trained.queries(np.array([head]), np.array([relation]), "tail")
+        score = np.array(run.trained.model.similarity.all(embedded, run.trained.candidates()))[0]
         score[train[(train[:, 0] == head) & (train[:, 1] == relation), 2]] = -np.inf
         order = np.argsort(-score, kind="stable")
         best.append([e for e in order if np.isfinite(score[e])][:DEPTH])
@@ -104,9 +102,7 @@ def test_ranks_under_labels_are_those_of_evaluating_with_them(case, found):
     own = scores_under(world, found, present, SUMMARIES)
     for number, one in enumerate(THREE):
         run = load_run(folder / world.name / one.folder / "run", step="last")
-        again = rank_arrays(
-            run.model, run.params, run.statistics, world.triples[present], "tail", known=known
-        )
+        again = rank_arrays(run.trained, world.triples[present], "tail", known=known)
         np.testing.assert_allclose(own.mean[0, number], (1 / again.optimistic).mean())
         np.testing.assert_allclose(own.mean[2, number], again.optimistic.mean())
 
