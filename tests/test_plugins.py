@@ -10,7 +10,7 @@ import pytest
 from owkg import plugins
 from owkg.cli.main import main
 from owkg.ir.names import MEASURES
-from owkg.metrics import Entry, evaluate, metric, register, tasks, unregister
+from owkg.metrics import Entry, evaluate, metric, register_metric, tasks, unregister_metric
 from owkg.metrics.list_gains import GAINS
 from owkg.rank_weights import MRR, RankWeight, rank_weight
 from owkg.ranks import Importer, convert, read_ranks, register_importer, write_ranks
@@ -75,7 +75,7 @@ def own(tmp_path, monkeypatch):
     (tmp_path / "a.plain").write_text("x r y 2\nx r z 5\n")
     yield tmp_path
     for name in ("squared-rr", "macro-second@K", "Last"):
-        unregister(name)
+        unregister_metric(name)
     GAINS.pop("second", None)
     OWN.clear()
     sys.modules.pop("mine", None)
@@ -117,8 +117,8 @@ def test_every_command_knows_it(own, capsys, command, name):
 def test_python_knows_it_without_the_variable(own, monkeypatch):
     squared = RankWeight("cubed-rr", lambda rank: rank**-3.0)
     of = Entry("cubed-rr", "cubed-rr", "mean of r^-3", "(0, 1]", "larger", "closed", "own", lambda: squared)
-    register(of)
-    register(of)  # as a cell of a notebook that is run again
+    register_metric(of)
+    register_metric(of)  # as a cell of a notebook that is run again
     try:
         found = evaluate(tasks([1, 2], candidates=9), [metric("cubed-rr"), metric("acubed-rr")])
         one = found["realistic"]["cubed-rr"]
@@ -128,7 +128,7 @@ def test_python_knows_it_without_the_variable(own, monkeypatch):
         assert found["realistic"]["acubed-rr"].value == pytest.approx((0.5625 - expected) / (1 - expected))
         assert rank_weight("cubed_rr") is squared
     finally:
-        unregister("cubed-rr")
+        unregister_metric("cubed-rr")
     with pytest.raises(ValueError, match="unknown metric 'cubed-rr'"):
         metric("cubed-rr")
 
@@ -157,7 +157,7 @@ GOOD = Entry(
 )
 def test_what_cannot_be_registered_is_named(entry, message):
     with pytest.raises(ValueError, match=message):
-        register(entry)
+        register_metric(entry)
     with pytest.raises(ValueError, match="unknown metric 'own'"):
         metric("own")
 

@@ -1,6 +1,6 @@
 """What may be concluded from a leaderboard on an incomplete graph."""
 
-from owkg.auditing.breakdown import Breakdown, Pair, breakdown
+from owkg.auditing.breakdown import BreakdownNumbers, Pair, breakdown
 from owkg.auditing.focus import BestWeights, best_weight_of
 from owkg.auditing.front import audit
 from owkg.auditing.gamma import Sensitivity, sensitivity
@@ -14,7 +14,7 @@ __all__ = [
     "Answers",
     "Audit",
     "BestWeights",
-    "Breakdown",
+    "BreakdownNumbers",
     "Implied",
     "Pair",
     "Sensitivity",

@@ -54,7 +54,7 @@ class Pair(NamedTuple):
         return self.known if self.pessimistic is None else self.pessimistic
 
 
-class Breakdown(NamedTuple):
+class BreakdownNumbers(NamedTuple):
     """How many missing answers turn an order; a fact is one answer to one query.
 
     Attributes:
@@ -74,7 +74,7 @@ def breakdown(
     *,
     macro: bool = False,
     values: Float[np.ndarray, "queries answers"] | None = None,
-) -> Breakdown:
+) -> BreakdownNumbers:
     """The breakdown number of "A is ahead of B"; 0 where it is not so as labelled.
 
     Where ranks are tied, both numbers hold for every tie rule: the certificate takes the ties of B in its
@@ -98,7 +98,7 @@ def breakdown(
     if macro:
         start = start / np.maximum((pair.known[0] > 0).sum(1), 1)
     if not facts.size:
-        return Breakdown(certified, 0 if start.sum() <= _EQUAL else -1, facts)
+        return BreakdownNumbers(certified, 0 if start.sum() <= _EQUAL else -1, facts)
     # A demonstration needs but the queries where facts may do most.
     promise = (bounds[:, :1] - np.minimum.accumulate(bounds, axis=1)) / np.maximum(
         np.arange(bounds.shape[1]), 1
@@ -114,10 +114,10 @@ def breakdown(
             break
         size *= 4
     if chosen is None:
-        return Breakdown(certified, -1, facts)
+        return BreakdownNumbers(certified, -1, facts)
     for at in np.flatnonzero(chosen):
         facts[rows[at], order[at, : chosen[at]]] = True
-    return Breakdown(certified, int(chosen.sum()), facts)
+    return BreakdownNumbers(certified, int(chosen.sum()), facts)
 
 
 def breakdown_over_seeds(
@@ -125,7 +125,7 @@ def breakdown_over_seeds(
     weights: Float[np.ndarray, "ranks"],
     *,
     macro: bool = False,
-) -> Breakdown:
+) -> BreakdownNumbers:
     """The breakdown number of "A is ahead of B" in the mean over seeds.
 
     The bound of a query is the mean of its bounds over the pairs of seeds, because the same facts are missing
@@ -144,7 +144,7 @@ def breakdown_over_seeds(
     for pair, _ in pairs:
         _check(pair, weights)
     certified, _ = _certificate(pairs, weights, macro=macro)
-    return Breakdown(certified, -1, np.zeros(pairs[0][0].low.shape[1:], bool))
+    return BreakdownNumbers(certified, -1, np.zeros(pairs[0][0].low.shape[1:], bool))
 
 
 def _check(pair: Pair, weights: Float[np.ndarray, "ranks"]) -> None:

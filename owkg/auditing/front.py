@@ -24,7 +24,7 @@ from owkg.auditing.tables import (
     Box,
     Part,
     frames,
-    part_of,
+    metric_part,
     unevenness_points,
 )
 from owkg.errors import ArgumentError, naming
@@ -191,7 +191,7 @@ def audit(
     beyond: list[str] = []
     for kind in averages:
         for metric in chosen:
-            part = part_of(of, metric, kind, tables)
+            part = metric_part(of, metric, kind, tables)
             beyond += _beyond(part, box) if metric is chosen[0] else []
             parts.append(frames(part, box, start, ci, test, seed))
             tell(len(parts), len(chosen) * len(averages))

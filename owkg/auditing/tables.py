@@ -144,7 +144,7 @@ class Part(NamedTuple):
         return {"metric": self.metric.name, "average": self.average}
 
 
-def part_of(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankTable]) -> Part:
+def metric_part(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankTable]) -> Part:
     """One metric of all systems.
 
     Args:

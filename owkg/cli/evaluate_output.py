@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from owkg.cli.embeddings.scorers import Source, scorer_of
 from owkg.cli.options import Format
-from owkg.cli.output import Table, show, show_metrics, write_table
+from owkg.cli.output import Table, show, show_metrics, write_frame
 from owkg.errors import naming
 from owkg.terminal.progress import progress
 
@@ -98,7 +98,7 @@ def show_estimates(
     with progress("Sampling", "thousandths") as update, naming(names):
         found = sampled(scorer.trained, scorer.graph, metrics, on_progress=update, **options)
     if out is not None:
-        write_table(found.values, out)
+        write_frame(found.values, out)
     none = found.values.filter(found.values["sampling_error"] == 0)
     if len(none) and found.typical_share < 1:
         named = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import plain
+from owkg.terminal.tables import plain_text
 
 if TYPE_CHECKING:
     from owkg.kg import KnowledgeGraph
@@ -99,7 +99,7 @@ def split_names(text: str) -> list[str]:
     return names
 
 
-def metrics_named(names: Sequence[str] | None) -> "list[Metric] | None":
+def metrics_given(names: Sequence[str] | None) -> "list[Metric] | None":
     """The metrics that --metric names, each once; None where it is not given."""
     from owkg.metrics.front import metrics_named
 
@@ -113,9 +113,9 @@ def names_of_systems(names: Sequence[str] | None) -> list[str]:
     return [part for name in names or DEFAULT for part in split_names(name)]
 
 
-def note(text: str) -> None:
+def noted_line(text: str) -> None:
     """Says something beside the output."""
-    print(f"owkg: note: {plain(text)}", file=sys.stderr)
+    print(f"owkg: note: {plain_text(text)}", file=sys.stderr)
 
 
 @contextmanager
@@ -123,5 +123,5 @@ def noted() -> Iterator[None]:
     """Prints the warnings of the library as notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        warnings.showwarning = lambda message, *_, **__: noted_line(str(message))
         yield

@@ -14,7 +14,7 @@ from owkg.files.storage import written_aside
 from owkg.terminal.latex import latex_escaped, tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
-from owkg.terminal.tables import line, new_table, plain, printed, put
+from owkg.terminal.tables import line, new_table, plain_text, printed, put
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,9 +137,9 @@ def show_metrics(
         table = new_table()
         table.add_column("")
         for result in results:
-            table.add_column(plain(result["metric"]), justify="right")
+            table.add_column(plain_text(result["metric"]), justify="right")
         for key in [key for key in results[0] if key != "metric"]:
-            table.add_row(key.replace("_", " "), *(plain(_readable(result[key])) for result in results))
+            table.add_row(key.replace("_", " "), *(plain_text(_readable(result[key])) for result in results))
         put(table)
     show(form, {}, lines=lines, notes=notes)
 
@@ -179,12 +179,12 @@ def _simple(value: "Path | pl.DataFrame") -> object:
 
 def save_table(table: "pl.DataFrame", path: Path) -> Path:
     """Writes a polars frame as CSV and prints its path."""
-    write_table(table, path)
+    write_frame(table, path)
     print(f"wrote {path}")
     return path
 
 
-def write_table(table: "pl.DataFrame", path: Path) -> None:
+def write_frame(table: "pl.DataFrame", path: Path) -> None:
     """Writes a polars frame as Parquet or CSV; a file that is there is replaced when all is written."""
     with written_aside(path) as aside:
         table.write_parquet(aside) if path.suffix == ".parquet" else table.write_csv(aside)

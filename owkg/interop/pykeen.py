@@ -11,7 +11,7 @@ import polars as pl
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
-from owkg.interop.states import Imported
+from owkg.interop.states import ImportedEmbeddings
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import metric
 from owkg.models import MODELS, Embeddings
@@ -138,7 +138,7 @@ def ranks(
     return RankTable.trusted(pl.concat(parts), {"split": "test", "filter": filters})
 
 
-def embeddings(model: Any, factory: Any) -> Imported:
+def embeddings(model: Any, factory: Any) -> ImportedEmbeddings:
     """The embeddings of a PyKEEN model: `.ranks(graph)` ranks with them, `.write(path)` writes a file.
 
     Args:
@@ -178,7 +178,7 @@ def embeddings(model: Any, factory: Any) -> Imported:
                 f"must be of the training: {len(labels)} labels of {name}, {len(arrays[name])} rows.",
             )
     arrays = {name: array.reshape(len(array), -1) for name, array in arrays.items()}
-    return Imported(Embeddings(arrays, entities, relations, source=kind), named, chosen)
+    return ImportedEmbeddings(Embeddings(arrays, entities, relations, source=kind), named, chosen)
 
 
 def read_metrics(path: str | PathLike[str]) -> pl.DataFrame:

@@ -35,7 +35,7 @@ LIBRARIES: dict[str, tuple[str, str]] = {
 DGL-KE (its two .npy files); what single models have otherwise is in their `owkg.models.Peer`."""
 
 
-class Imported(NamedTuple):
+class ImportedEmbeddings(NamedTuple):
     """Embeddings of another library, and of which model they are.
 
     Attributes:
@@ -151,7 +151,7 @@ def embeddings_of_state(
     entities: Sequence[str],
     relations: Sequence[str],
     **options: Any,
-) -> Imported:
+) -> ImportedEmbeddings:
     """The embeddings that a state of another library holds.
 
     Args:
@@ -228,7 +228,7 @@ def embeddings_of_state(
         arrays[name] = arrays[name] / np.maximum(length, 1e-12)
     labels = tuple(map(str, entities)), tuple(map(str, relations))
     found = Embeddings(arrays, *labels, own.layout, own.relation_layout, source=source)
-    return Imported(found, model, options)
+    return ImportedEmbeddings(found, model, options)
 
 
 def ranks_of_state(

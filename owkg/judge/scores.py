@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float64, Int64
 from owkg.errors import ArgumentError
 from owkg.kg.names import known_entity
 from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
-from owkg.metrics.evaluate import Estimates, Options, checked_options, estimates
+from owkg.metrics.evaluate import Estimates, EvaluationOptions, checked_options, estimates
 from owkg.metrics.gathered import InMemory
 from owkg.metrics.measures import rises
 from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
@@ -189,7 +189,7 @@ def _read(
     tables: Mapping[str, RankTable | pl.DataFrame],
     chosen: Sequence[Metric],
     rule: Ties,
-    options: Options | None,
+    options: EvaluationOptions | None,
 ) -> tuple[Scores, dict[str, Estimates]]:
     """The scores; and the estimates of each system, where there are options."""
     runs, owners = runs_of(tables)

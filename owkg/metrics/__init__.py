@@ -17,7 +17,7 @@ from owkg.metrics.measures import (
     stratified_mrr,
 )
 from owkg.metrics.published import adjusted_from, adjusted_values, chance_levels
-from owkg.metrics.registry import adjusted, metric, pykeen_key, register, unregister
+from owkg.metrics.registry import adjusted, metric, pykeen_key, register_metric, unregister_metric
 from owkg.metrics.report import default_group_metrics, default_metrics, report
 from owkg.metrics.sampled_negatives import full_values, full_values_of_published
 from owkg.metrics.sides import side_means
@@ -52,12 +52,12 @@ __all__ = [
     "part_of",
     "probe",
     "pykeen_key",
-    "register",
+    "register_metric",
     "report",
     "side_means",
     "stratified",
     "stratified_mrr",
     "tasks",
     "tasks_of",
-    "unregister",
+    "unregister_metric",
 ]

@@ -9,11 +9,11 @@ from jaxtyping import Float
 from owkg.metrics import median
 from owkg.metrics.blocks import whole_block
 from owkg.metrics.chance import Shapes
-from owkg.metrics.evaluate import Options
+from owkg.metrics.evaluate import EvaluationOptions
 from owkg.metrics.gathered import Averages, Gathered, products
 from owkg.metrics.measures import Dispersion, Median, Weighting
 from owkg.metrics.median import Below
-from owkg.metrics.query_sums import Moments, Products, task_weight
+from owkg.metrics.query_sums import Products, QueryMoments, task_weight
 from owkg.metrics.ties import Ties
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.ranks.tasks import Tasks
@@ -29,7 +29,7 @@ class Added(Gathered):
     error of a median takes the parts a second time (`add_below`).
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: EvaluationOptions) -> None:
         """Nothing is added yet.
 
         Args:
@@ -123,7 +123,7 @@ class Added(Gathered):
                 more = median.below(tasks, rule, weight, self._medians[key])
                 self._below[key] = self._below[key].plus(more) if key in self._below else more
 
-    def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, Moments]]:
+    def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
         """The moments of what every part has."""
         found = {}
         for one in wanted:

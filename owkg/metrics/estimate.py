@@ -9,7 +9,7 @@ from scipy import special
 
 from owkg.metrics.chance import Chance
 from owkg.metrics.measures import Adjustment, Metric, rises
-from owkg.metrics.query_sums import Moments
+from owkg.metrics.query_sums import QueryMoments
 from owkg.rank_weights.catalogue import Exponential, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import on_numpy
@@ -156,7 +156,7 @@ def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: float) 
     return np.array([0.0, sign, -sign, -value / (2 * variance), 0.0])
 
 
-def _error(moments: Moments, slope: Float[np.ndarray, "5"]) -> float:
+def _error(moments: QueryMoments, slope: Float[np.ndarray, "5"]) -> float:
     """Standard error of a function of the sums, by linearisation; queries are the sampling units."""
     count = moments.queries
     own = moments.centred(slope)
@@ -183,7 +183,7 @@ class Averaged(NamedTuple):
 
 
 def averaged_estimate(
-    moments: Moments, metric: Metric, chance: Chance | None, level: float | None
+    moments: QueryMoments, metric: Metric, chance: Chance | None, level: float | None
 ) -> Averaged:
     """What an averaged metric gives, its chance level, its standard error, and what its interval is made of.
 
@@ -280,7 +280,7 @@ class OverSeeds(NamedTuple):
         )
 
 
-def over_seeds(pooled: Estimate, own: Sequence[Estimate], scale: float) -> OverSeeds:
+def estimate_over_seeds(pooled: Estimate, own: Sequence[Estimate], scale: float) -> OverSeeds:
     """The mean of a metric over seeds: `owkg.stats.nested`.
 
     The variance of one seed's metric over queries is that of the mean over seeds and that of the interaction
@@ -313,7 +313,7 @@ def averaged_over_seeds(
     """
     # z grows with the root of the number of tasks.
     scale = float(np.sqrt(len(own))) if metric.adjustment is Adjustment.Z else 1.0
-    found = over_seeds(made.estimate, own, scale)
+    found = estimate_over_seeds(made.estimate, own, scale)
     plain = found.finished(made.estimate, NAN, NAN)
     mean = made.mean
     if mean is None or not np.isfinite(found.error):
@@ -343,7 +343,7 @@ def median_over_seeds(
         level: of confidence; None: no interval.
         limits: that no end of the interval is beyond.
     """
-    found = over_seeds(pooled, own, 1.0)
+    found = estimate_over_seeds(pooled, own, 1.0)
     if level is None or not np.isfinite(found.error):
         return found.finished(pooled, NAN, NAN)
     t = float(student(level, found.freedom + 1))

@@ -19,10 +19,10 @@ from owkg.metrics.estimate import (
     adjusted_value,
     averaged_estimate,
     averaged_over_seeds,
+    estimate_over_seeds,
     fixed_estimate,
     linked,
     median_over_seeds,
-    over_seeds,
     plain_chance,
     slopes,
     through_cdf,
@@ -85,7 +85,7 @@ def _drawn_chance(key: Seed, statistic: Statistic, shapes: Shapes, draws: int) -
     return monte_carlo_chance(key, statistic, shapes, draws=draws)
 
 
-def median_chance(shapes: Shapes | None, key: Seed, *, inverse: bool, draws: int = DRAWS) -> Chance:
+def chance_of_median(shapes: Shapes | None, key: Seed, *, inverse: bool, draws: int = DRAWS) -> Chance:
     """Chance level of the median, or its inverse: drawn for few tasks, else of a count.
 
     Args:
@@ -191,7 +191,7 @@ def refuse_many_candidates(tasks: Tasks) -> None:
     checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
 
 
-def in_memory(tasks: Tasks, options: "Options") -> InMemory:
+def in_memory(tasks: Tasks, options: "EvaluationOptions") -> InMemory:
     """What metrics take of tasks that are in memory, as the options ask for it."""
     return InMemory(
         tasks,
@@ -220,7 +220,7 @@ def _runs(tasks: Tasks, seeds: ArrayLike) -> list[Tasks]:
     return [part_of(tasks, run) for run in runs]
 
 
-class Options(NamedTuple):
+class EvaluationOptions(NamedTuple):
     """What `evaluate` computes, checked; the arguments of `evaluate` of these names.
 
     `groups` has the metrics by what is averaged. `mapped` are the names of those that are z metrics until the
@@ -266,7 +266,7 @@ def checked_options(
     key: Seed | None = None,
     num_entities: int | None = None,
     draws: int = DRAWS,
-) -> Options:
+) -> EvaluationOptions:
     """The arguments of `evaluate` but its tasks, checked.
 
     Raises:
@@ -294,10 +294,10 @@ def checked_options(
     mapped = frozenset(metric.name for metric in several if metric.adjustment is Adjustment.CDF)
     # Under their own names, but z until the end.
     chosen = tuple(replace(m, adjustment=Adjustment.Z) if m.name in mapped else m for m in several)
-    return Options(chosen, mapped, rules, level, method, replicates, key, num_entities, draws)
+    return EvaluationOptions(chosen, mapped, rules, level, method, replicates, key, num_entities, draws)
 
 
-def estimates(source: Gathered, options: Options, seeds: Sequence[Gathered] = ()) -> Estimates:
+def estimates(source: Gathered, options: EvaluationOptions, seeds: Sequence[Gathered] = ()) -> Estimates:
     """What `evaluate` returns, from what metrics take of the tasks.
 
     Args:
@@ -325,7 +325,7 @@ def estimates(source: Gathered, options: Options, seeds: Sequence[Gathered] = ()
 
 
 def _unmapped(
-    source: Gathered, options: Options, own: Sequence[Estimates], levels: dict[Averages, Chance]
+    source: Gathered, options: EvaluationOptions, own: Sequence[Estimates], levels: dict[Averages, Chance]
 ) -> Estimates:
     """The estimates before z metrics are mapped through the normal cdf.
 
@@ -353,15 +353,15 @@ def _unmapped(
                 found[rule] |= {metric.name: value for metric in group}
                 if own:
                     found[rule] |= {
-                        metric.name: over_seeds(value, [one[rule][metric.name] for one in own], 1.0).finished(
-                            value, NAN, NAN
-                        )
+                        metric.name: estimate_over_seeds(
+                            value, [one[rule][metric.name] for one in own], 1.0
+                        ).finished(value, NAN, NAN)
                         for metric in group
                     }
             continue
         if isinstance(measure, Median):
             if (measure, weighting) not in levels:
-                levels[measure, weighting] = median_chance(
+                levels[measure, weighting] = chance_of_median(
                     source.shapes(weighting), key, inverse=measure.inverse, draws=draws
                 )
             level_of_chance = levels[measure, weighting]
@@ -422,7 +422,7 @@ def _medians(
     group: list[Metric],
     source: Gathered,
     level_of_chance: Chance,
-    options: Options,
+    options: EvaluationOptions,
     key: Seed,
 ) -> Estimates:
     """The metrics of the median rank, under each tie rule."""
@@ -466,7 +466,7 @@ def _median_estimate(
     measure: Median,
     by_rank: median.Distribution,
     sums: median.Below,
-    options: Options,
+    options: EvaluationOptions,
     draws: np.ndarray | None,
 ) -> tuple[float, float, float]:
     """Standard error and interval of the median or its inverse."""

@@ -17,7 +17,7 @@ from owkg.kg import CATEGORIES
 from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.popularity import HALF_LINKS
 from owkg.metrics.added import Added
-from owkg.metrics.evaluate import Options, in_memory, refuse_many_candidates
+from owkg.metrics.evaluate import EvaluationOptions, in_memory, refuse_many_candidates
 from owkg.metrics.gathered import Gathered
 from owkg.metrics.query_sums import LARGEST_LOG
 from owkg.ranks.annotate import annotated
@@ -195,11 +195,11 @@ class Plan(NamedTuple):
     """
 
     breakdowns: list[Breakdown]
-    whole: Options
-    grouped: Options
+    whole: EvaluationOptions
+    grouped: EvaluationOptions
     sides: Sequence[str]
 
-    def options(self, group: Group) -> Options:
+    def options(self, group: Group) -> EvaluationOptions:
         """Those of a group."""
         return self.grouped if group.by else self.whole
 
@@ -375,7 +375,7 @@ def _cuts(
             on_progress(done + 1, len(jobs))
 
 
-def _refuse_bootstrap(options: Options) -> None:
+def _refuse_bootstrap(options: EvaluationOptions) -> None:
     if options.resampled:
         raise ArgumentError(
             "interval",
@@ -384,7 +384,7 @@ def _refuse_bootstrap(options: Options) -> None:
         )
 
 
-def refuse_extremes(parts: Partitions, options: Options) -> None:
+def refuse_extremes(parts: Partitions, options: EvaluationOptions) -> None:
     """Raises ValueError if weights would have to be scaled by what only all rows together say."""
     counts = {
         "popularity": "popularity",

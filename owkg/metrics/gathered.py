@@ -12,8 +12,8 @@ from owkg.metrics.chance import Shapes
 from owkg.metrics.measures import Measure, Weighting
 from owkg.metrics.median import Below
 from owkg.metrics.query_sums import (
-    Moments,
     Products,
+    QueryMoments,
     QuerySums,
     Reader,
     moments_of,
@@ -48,7 +48,7 @@ class Gathered(ABC):
     tied: bool
 
     @abstractmethod
-    def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, Moments]]:
+    def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
         """The moments of what the tasks have of `wanted`, under each tie rule."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class InMemory(Gathered):
         self._histograms: dict[Weighting, dict] = {}
         self.parts: dict[Averages, dict[Ties, QuerySums]] = {}
 
-    def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, Moments]]:
+    def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
         """The moments, from sums over each query where these are asked for."""
         whole = self._whole
         if isinstance(whole, Block) and not self._keep:

@@ -249,7 +249,7 @@ def _reach(weight: np.ndarray, ahead: np.ndarray, size: np.ndarray, answers: np.
     return np.minimum(likely, np.maximum(last - ahead, 1))
 
 
-def chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:
+def list_chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:
     """Mean and variance of the measure of a list of each shape under random ranking, exact.
 
     AP by going down the first k positions with the distribution of the number of answers met so far, and the

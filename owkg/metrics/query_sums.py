@@ -163,7 +163,7 @@ def _macro_reader(
     if not whole.listed:
         return None
     measure = queries.shortened(measure, whole.cases)
-    mean, variance = queries.chance(measure, whole.cases)
+    mean, variance = queries.list_chance(measure, whole.cases)
     best, last = queries.best_value(measure, whole.cases), queries.worst_value(measure, whole.cases)
     longest = int((whole.cases.candidates + whole.cases.answers).max())
     tables = rank_tables(measure.metric, longest) if isinstance(measure, queries.BestAnswer) else None
@@ -289,7 +289,7 @@ def _in_all(
     return {rule: QuerySums(value=value(rule), **shared) for rule in rules}
 
 
-class Moments(NamedTuple):
+class QueryMoments(NamedTuple):
     """Sums over queries of the parts, and of their products: all that a standard error takes.
 
     The parts are in the order of `QuerySums`: weight, value, chance, variance, best. Each but the weight is
@@ -367,7 +367,7 @@ def _means(totals: Float[np.ndarray, "parts"]) -> Float[np.ndarray, "parts"]:
 
 
 class Products(NamedTuple):
-    """Sums over some queries of the parts, and of their products: what `Moments` are made of.
+    """Sums over some queries of the parts, and of their products: what `QueryMoments` are made of.
 
     Attributes:
         totals: sum of each part.
@@ -401,11 +401,11 @@ class Products(NamedTuple):
         crossed = np.outer(more, self.products[0])
         return self.products + crossed + crossed.T + np.outer(more, more) * self.products[0, 0]
 
-    def moments(self, worst: float, queries: int) -> Moments:
+    def moments(self, worst: float, queries: int) -> QueryMoments:
         """The moments of so many queries, once these are all."""
         totals, products, heaviest, heavy = self
         if not totals[0] > 0:
-            return Moments(totals, products, worst, queries, 0.0, 0.0, np.empty((0, 5)))
+            return QueryMoments(totals, products, worst, queries, 0.0, 0.0, np.empty((0, 5)))
         effective = totals[0] ** 2 / products[0, 0]
         gram = products.copy()
         gram[0, 0] -= totals[0] ** 2 / queries
@@ -414,7 +414,7 @@ class Products(NamedTuple):
             heavy = np.empty((0, 5))
         share = float(heaviest / totals[0])
         heavy = heavy - np.outer(heavy[:, 0], _means(totals))
-        return Moments(totals, gram, worst, queries, float(effective), share, heavy)
+        return QueryMoments(totals, gram, worst, queries, float(effective), share, heavy)
 
 
 _ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
@@ -476,7 +476,7 @@ def _products_of(
     return found
 
 
-def moments_of(by_ties: dict[Ties, QuerySums]) -> dict[Ties, Moments]:
+def moments_of(by_ties: dict[Ties, QuerySums]) -> dict[Ties, QueryMoments]:
     """The moments of the parts of all queries, under each tie rule."""
     found = _products(by_ties)
     return {rule: found[rule].moments(parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}

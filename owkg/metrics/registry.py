@@ -291,11 +291,11 @@ def metric(name: str) -> Metric:
     return found
 
 
-# What `register` has added, by name.
+# What `register_metric` has added, by name.
 _OWN: dict[str, Entry] = {}
 
 
-def register(entry: Entry | ListGain) -> None:
+def register_metric(entry: Entry | ListGain) -> None:
     """Adds a metric of one's own: from now on its name works wherever those of owkg do, and it is listed.
 
     That is in `evaluate`, `compare`, `audit`, all commands and, of a rank weight that is a plain mean and
@@ -314,11 +314,11 @@ def register(entry: Entry | ListGain) -> None:
     Examples:
         >>> from owkg.rank_weights import RankWeight
         >>> squared = RankWeight("squared-rr", lambda rank: rank**-2.0)
-        >>> register(Entry("squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own",
-        ...     lambda: squared))
+        >>> said = "squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own"
+        >>> register_metric(Entry(*said, lambda: squared))
         >>> metric("macro-squared-rr").name, metric("asquared-rr").name
         ('macro-squared-rr', 'asquared-rr')
-        >>> unregister("squared-rr")
+        >>> unregister_metric("squared-rr")
     """
     if isinstance(entry, ListGain):
         GAINS[entry.name] = entry
@@ -329,7 +329,7 @@ def register(entry: Entry | ListGain) -> None:
         raise ArgumentError("entry", f"must be better larger, smaller or -, got {entry.better!r}.")
     if any(word != folded_name(word) for word in entry.words):
         raise ArgumentError("entry", f"must have aliases in lower case, and no M, got {entry.words}.")
-    unregister(entry.name)
+    unregister_metric(entry.name)
     for word in (entry.example, *entry.aliases):
         if found := _found(word, folded_name(word)) or measure(word):
             raise ArgumentError("entry", f"must have names of its own, got {word!r}, which is {found.name}.")
@@ -350,8 +350,8 @@ def register(entry: Entry | ListGain) -> None:
     kinds[type(made)].add(entry)
 
 
-def unregister(name: str) -> None:
-    """Takes out what `register` has added under the name of an entry; nothing where there is no such."""
+def unregister_metric(name: str) -> None:
+    """Takes out what `register_metric` has added under a name; nothing where there is no such."""
     entry = _OWN.pop(name, None)
     if entry is not None:
         for registry in (RANK_WEIGHTS, METRICS, MEASURES):

@@ -3,7 +3,7 @@
 from owkg.models.embeddings import Embeddings, read_embeddings, write_embeddings
 from owkg.models.embeddings_import import import_embeddings
 from owkg.models.kind import Kind, Peer
-from owkg.models.kinds import MODELS, model, register
+from owkg.models.kinds import MODELS, model, register_model
 from owkg.models.model import SIDES, Model, Params, Statistics, Trained, score, score_all
 from owkg.models.similarity import Similarity
 
@@ -21,7 +21,7 @@ __all__ = [
     "import_embeddings",
     "model",
     "read_embeddings",
-    "register",
+    "register_model",
     "score",
     "score_all",
     "write_embeddings",

@@ -35,7 +35,7 @@ MODELS = _Registered(*(file.KIND for file in _FILES))
 """Every kind of model, by name."""
 
 
-def register(kind: object) -> None:
+def register_model(kind: object) -> None:
     """Adds a kind of model, so that `model`, `owkg.train` and the command line know it by its name.
 
     Commands, and processes that train for others, import the module that calls this if the environment

@@ -13,7 +13,7 @@ from owkg.auditing.result import VERDICTS, Audit
 from owkg.report import tables, words
 from owkg.report.charts import charts
 from owkg.report.words import NONE
-from owkg.terminal.tables import plain
+from owkg.terminal.tables import plain_text
 
 # Cells of all maps; of more, every other sparsity or correlation is left out.
 _CELLS = 100_000
@@ -226,15 +226,15 @@ def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> d
     grid = ready.grid.select("place", "model", "sparsity", "full", "full_low", "full_high")
     pairs = ready.pairs.with_row_index("id").select("id", "place", "first", "second", "required_queries")
     return {
-        "labels": [plain(label) for label in labels],
+        "labels": [plain_text(label) for label in labels],
         "models": _short(values),
         "grid": _short(grid),
         "pairs": [
             {
                 "id": i,
                 "place": place,
-                "first": plain(first),
-                "second": plain(second),
+                "first": plain_text(first),
+                "second": plain_text(second),
                 "required": required,
                 "stated": words.limits(said, first, second),
             }
@@ -254,7 +254,7 @@ def _short(frame: pl.DataFrame) -> list[list[Any]]:
         [
             float(f"{cell:.6g}")
             if isinstance(cell, float)
-            else plain(cell)
+            else plain_text(cell)
             if isinstance(cell, str)
             else cell
             for cell in row
@@ -305,7 +305,7 @@ def _thinned(box: _Curves) -> tuple[_Curves, str]:
 
 
 def _text(value: object) -> str:
-    return escape(plain(value))
+    return escape(plain_text(value))
 
 
 def _said(text: str) -> str:
@@ -355,7 +355,7 @@ def _row(names: Sequence[Any], cells: Iterable[str], **marks: object) -> str:
     return f"<tr{said}>{heads}{''.join(f'<td>{cell}' for cell in cells)}"
 
 
-def _table(table: tables.Table) -> str:
+def _table(table: tables.ReportTable) -> str:
     rows = (
         _row(row[: table.names], map(_text, row[table.names :]), place=place)
         for row, place in zip(table.rows, table.places, strict=True)

@@ -10,7 +10,7 @@ from owkg.report import words
 from owkg.report.words import NONE, certified, chance_text, demonstrated, estimate_text, number_text
 
 
-class Table(NamedTuple):
+class ReportTable(NamedTuple):
     """Cells as text.
 
     Attributes:
@@ -28,7 +28,7 @@ class Table(NamedTuple):
     places: Sequence[int | None]
 
 
-def models_table(audit: Audit) -> Table:
+def models_table(audit: Audit) -> ReportTable:
     """Values, and what they imply, of a prepared audit; the best first."""
     frame = audit.models
     columns = {
@@ -43,7 +43,7 @@ def models_table(audit: Audit) -> Table:
     return _table("Values of the models, [intervals], and what they imply", frame, ["model"], columns)
 
 
-def pairs_table(audit: Audit) -> Table:
+def pairs_table(audit: Audit) -> ReportTable:
     """Every pair of a prepared audit, the better one first."""
     frame = audit.pairs
     columns = {
@@ -68,12 +68,12 @@ def pairs_table(audit: Audit) -> Table:
     return _table(caption, frame, ["first", "second"], columns)
 
 
-def breakdown_table(audit: Audit) -> Table:
+def breakdown_table(audit: Audit) -> ReportTable:
     """How many facts turn the order of each pair of a prepared audit."""
     return _table("Answers that turn the order", audit.pairs, ["first", "second"], _facts(audit))
 
 
-def grid_table(audit: Audit) -> Table:
+def grid_table(audit: Audit) -> ReportTable:
     """What each sparsity implies, of a prepared audit."""
     frame = audit.grid
     columns = {
@@ -84,7 +84,7 @@ def grid_table(audit: Audit) -> Table:
     return _table("Full-test metric implied at each sparsity, [intervals]", frame, ["model"], columns)
 
 
-def verdicts_table(audit: Audit) -> Table:
+def verdicts_table(audit: Audit) -> ReportTable:
     """How many pairs of each metric have each verdict that occurs, of a prepared audit."""
     told = audit.pairs.select("place", verdict=pl.col("verdict").fill_null("no verdict"))
     kinds = [kind for kind in (*VERDICTS, "no verdict") if kind in told["verdict"]]
@@ -93,10 +93,10 @@ def verdicts_table(audit: Audit) -> Table:
         [label, *(str(len(told.filter(place=place, verdict=kind))) for kind in kinds)]
         for place, label in enumerate(names)
     ]
-    return Table("Pairs by verdict", ["metric", *kinds], rows, 1, list(range(len(names))))
+    return ReportTable("Pairs by verdict", ["metric", *kinds], rows, 1, list(range(len(names))))
 
 
-def weights_table(audit: Audit) -> Table:
+def weights_table(audit: Audit) -> ReportTable:
     """Queries that each pair requires, by usual metrics and by the best weight of each focus."""
     rows = [
         [row["first"], row["second"], row["average"], row["metric"]]
@@ -105,10 +105,10 @@ def weights_table(audit: Audit) -> Table:
         for row in audit.weights.iter_rows(named=True)
     ]
     heads = ["first", "second", "average", "metric", "focus", "on these queries", "on other queries"]
-    return Table("Queries required to show that the first is ahead", heads, rows, 4, [None] * len(rows))
+    return ReportTable("Queries required to show that the first is ahead", heads, rows, 4, [None] * len(rows))
 
 
-def judged_table(audit: Audit) -> Table:
+def judged_table(audit: Audit) -> ReportTable:
     """What judgements say of each system, of all queries and by side and category; no rows without them."""
     kinds = {
         "sparsity": "sparsity",
@@ -126,7 +126,7 @@ def judged_table(audit: Audit) -> Table:
     ]
     heads = ["model", "side", "category", "queries", "known", "found", *kinds]
     caption = "What judgements say of missing answers, [intervals]"
-    return Table(caption, heads, rows, 3, [None] * len(rows))
+    return ReportTable(caption, heads, rows, 3, [None] * len(rows))
 
 
 def _facts(audit: Audit) -> dict[str, list[str]]:
@@ -143,10 +143,10 @@ def _counts(column: Iterable[int | None]) -> list[str]:
     return [NONE if value is None else f"{value:,}" for value in column]
 
 
-def _table(caption: str, frame: pl.DataFrame, names: list[str], columns: dict[str, list[str]]) -> Table:
+def _table(caption: str, frame: pl.DataFrame, names: list[str], columns: dict[str, list[str]]) -> ReportTable:
     """The metric, names, and columns that hold anything."""
     named = {"metric": "label"} | {name: name for name in names}
     every = {head: frame[column].to_list() for head, column in named.items()}
     every |= {head: cells for head, cells in columns.items() if set(cells) != {NONE}}
     rows = [list(cells) for cells in zip(*every.values(), strict=True)]
-    return Table(caption, list(every), rows, len(named), frame["place"].to_list())
+    return ReportTable(caption, list(every), rows, len(named), frame["place"].to_list())

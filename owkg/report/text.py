@@ -79,7 +79,7 @@ def write_report(audit: Audit, path: str | PathLike[str]) -> None:
         aside.write_text(text, encoding="utf-8")
 
 
-def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
+def _tables(audit: Audit) -> list[tuple[tables.ReportTable, str]]:
     """Each table with its caption, which says what it rests on."""
     ready = words.prepared(audit)
     rests = words.rests(ready)
@@ -89,7 +89,7 @@ def _tables(audit: Audit) -> list[tuple[tables.Table, str]]:
     captioned = [(table, f"{table.caption}. {rests[name]}") for name, table in found]
     rows = [list(pair) for pair in words.protocol(ready.assumptions)]
     notes = " ".join(ready.assumptions.get("notes", []))
-    protocol = tables.Table("Protocol", ["what", "is"], rows, 2, [None] * len(rows))
+    protocol = tables.ReportTable("Protocol", ["what", "is"], rows, 2, [None] * len(rows))
     return [*captioned, (protocol, f"Protocol. {notes}".rstrip())]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from owkg.terminal.tables import plain
+from owkg.terminal.tables import plain_text
 
 _ESCAPED = {
     **{c: "\\" + c for c in "_&%#${}"},
@@ -18,7 +18,7 @@ _ESCAPED = {
 
 def latex_escaped(text: object) -> str:
     """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
-    return "".join(_ESCAPED.get(c, c) for c in plain(text))
+    return "".join(_ESCAPED.get(c, c) for c in plain_text(text))
 
 
 def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:

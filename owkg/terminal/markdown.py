@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from owkg.terminal.tables import plain
+from owkg.terminal.tables import plain_text
 
 _ACTIVE = re.compile(r"[\\`*_\[\]<>|~&#$]")
 
 
 def marked(text: object) -> str:
     """Text as Markdown prints it, on one line."""
-    return _ACTIVE.sub(lambda match: "\\" + match[0], " ".join(plain(text).split()))
+    return _ACTIVE.sub(lambda match: "\\" + match[0], " ".join(plain_text(text).split()))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:

@@ -11,7 +11,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 _LEAST = 24  # columns that the first one keeps, however long its names are
 
 
-def plain(text: object) -> str:
+def plain_text(text: object) -> str:
     """`text` with its control characters spelled out, such as `\\x1b`; ends of line stay."""
     return _CONTROL.sub(_spelled, str(text))
 
@@ -47,9 +47,9 @@ def printed(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -
         rows: of cells.
     """
     if title:
-        console().print(plain(title), style="bold")
-    heads = [plain(name.replace("_", " ")) for name in columns]
-    cells = [[plain(cell) for cell in row] for row in rows]
+        console().print(plain_text(title), style="bold")
+    heads = [plain_text(name.replace("_", " ")) for name in columns]
+    cells = [[plain_text(cell) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
     room = console().width
     if _taken(widths) > room:  # Long names are broken before numbers are put apart.
@@ -80,7 +80,7 @@ def put(table: "rich.table.Table") -> None:
 
 def line(text: object, style: str = "") -> None:
     """Prints a line of text as it is, however long; the window may break it."""
-    console().print(plain(text), style=style, soft_wrap=True)
+    console().print(plain_text(text), style=style, soft_wrap=True)
 
 
 def console(**options: Any) -> Any:

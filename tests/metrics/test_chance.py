@@ -13,8 +13,8 @@ from owkg.metrics.chance import (
     rank_moments,
     reciprocal_chance,
 )
+from owkg.metrics.evaluate import chance_of_median as chosen_median_chance
 from owkg.metrics.evaluate import linked_chance
-from owkg.metrics.evaluate import median_chance as chosen_median_chance
 from owkg.rank_weights import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.tables import rank_weights
 

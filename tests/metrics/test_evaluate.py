@@ -135,7 +135,7 @@ def test_random_lists_have_the_mean_and_variance_of_chance(measure):
     lists = queries.answers_of(made)
     values = queries.values(measure, lists, Ties.EXACT).reshape(25, times).sum(axis=0)
     mean, variance = (
-        queries.chance(measure, lists.cases)[:, lists.case].reshape(2, 25, times)[:, :, 0].sum(axis=1)
+        queries.list_chance(measure, lists.cases)[:, lists.case].reshape(2, 25, times)[:, :, 0].sum(axis=1)
     )
     z = (values - mean) / np.sqrt(variance)
     assert abs(z.mean()) < 4 / np.sqrt(times)

@@ -105,7 +105,7 @@ def test_chance_best_and_worst_by_writing_out_all_lists(measure, answers, others
     every = np.array([_of_list(measure, one) for one in lists])
     low = np.ones(answers, int)
     found = _lists(low, low, others)
-    mean, variance = q.chance(measure, found.cases)
+    mean, variance = q.list_chance(measure, found.cases)
     np.testing.assert_allclose(mean, [every.mean()], rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(variance, [every.var()], rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(q.best_value(measure, found.cases), [every[0]], rtol=1e-12)
@@ -122,7 +122,7 @@ def test_chance_of_long_lists_against_drawn_ones(measure):
     places = np.sort(np.argsort(rng.random((40_000, total)), axis=1)[:, :answers] + 1, axis=1)
     rows = [_of_list(measure, np.isin(np.arange(1, total + 1), one)) for one in places[:8000]]
     found = _lists(np.ones(answers, int), np.ones(answers, int), total - answers)
-    (mean,), (variance,) = q.chance(measure, found.cases)
+    (mean,), (variance,) = q.list_chance(measure, found.cases)
     values = np.array(rows)
     assert abs(mean - values.mean()) < 4 * values.std() / np.sqrt(len(values))
     centred = (values - values.mean()) ** 2

@@ -10,7 +10,7 @@ import pytest
 from owkg import kg, plugins, train
 from owkg.cli.main import main
 from owkg.evaluation import ranks
-from owkg.models import MODELS, Kind, Peer, model, register
+from owkg.models import MODELS, Kind, Peer, model, register_model
 from owkg.ranks import read_ranks
 
 FILE = '''
@@ -155,12 +155,12 @@ OTHER = replace(MODELS["complex"], name="other")
 def test_kinds_that_are_not_whole(kind, message):
     before = dict(MODELS.held)
     with pytest.raises(ValueError, match=message):
-        register(kind)
+        register_model(kind)
     assert MODELS.held == before
 
 
 def test_the_kinds_of_owkg_are_whole():
     for kind in MODELS.values():
-        register(kind)
+        register_model(kind)
         assert isinstance(kind, Kind)
         assert all(isinstance(peer, Peer) for peer in kind.peers.values())

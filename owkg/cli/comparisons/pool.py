@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import note
+from owkg.cli.inputs import noted_line
 from owkg.cli.options import Format, OutputFormat, Overwrite
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
@@ -190,13 +190,13 @@ def pool(
     else:
         show(form, {"out": out, **card}, [sizes], [told])
     for text in card["notes"] if form is Format.TABLE else ():
-        note(text)
+        noted_line(text)
 
 
 def _show_cost(cost: dict[str, Any]) -> None:
     """What the rules do to facts that are known."""
     if not cost["rows"]:
-        note("what the rules cost cannot be told: no known facts can be left out.")
+        noted_line("what the rules cost cannot be told: no known facts can be left out.")
         return
     losing = [row for row in cost["rows"] if row["rejected"]]
     shown = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from owkg.cli import options
-from owkg.cli.inputs import graph_of, metrics_named, names_of_systems, noted
+from owkg.cli.inputs import graph_of, metrics_given, names_of_systems, noted
 from owkg.cli.output import Table, number, show
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
@@ -69,7 +69,7 @@ def stability(
 
     names, sizes = names_of_systems(metric), _numbers(size or _SIZES)
     measures = measures_named(names)
-    chosen = (metrics_named(names) or []) if measures is None else []
+    chosen = (metrics_given(names) or []) if measures is None else []
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from owkg.cli.inputs import check_ending, check_writable, collected, graph_in
 from owkg.cli.options import Filter, Format, OutputFormat, split_list, splits_given
-from owkg.cli.output import show, table_of, write_table
+from owkg.cli.output import show, table_of, write_frame
 from owkg.errors import naming
 
 
@@ -65,7 +65,7 @@ def chance(
             adjusted.append(found.select(own, pl.all()))
     table, deviation = pl.concat(levels), pl.col("variance").sqrt().alias("deviation")
     if out is not None:
-        write_table(table, out)
+        write_frame(table, out)
     levels_shown = table.drop("variance").with_columns(table.select(deviation))
     tables = [table_of(f"Random ranking of {split}", levels_shown, ".6g")]
     if adjusted:

@@ -12,7 +12,7 @@ from owkg.cli.inputs import check_ending
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import Table, show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, plain, put
+from owkg.terminal.tables import line, new_table, plain_text, put
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +246,7 @@ def _show_relations(description: str, rows: list[dict[str, Any]]) -> None:
     for column in ("relation", "holds of X and Y if", "rules"):
         table.add_column(column)
     for row in rows:
-        table.add_row(*map(plain, (_named(row), row["meaning"], "\n".join(row["rules"]) or "given")))
+        table.add_row(*map(plain_text, (_named(row), row["meaning"], "\n".join(row["rules"]) or "given")))
     line(description, "bold")
     put(table)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.commands import group
-from owkg.cli.inputs import graph_and_notes, note
+from owkg.cli.inputs import graph_and_notes, noted_line
 from owkg.cli.options import Format, OutputFormat, Overwrite, Seed
 from owkg.cli.output import show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, plain, put
+from owkg.terminal.tables import line, new_table, plain_text, put
 
 
 def info(folder: Path, *, layout: str | None = None, form: OutputFormat = Format.TABLE) -> None:
@@ -30,7 +30,7 @@ def info(folder: Path, *, layout: str | None = None, form: OutputFormat = Format
 
     graph, notes = graph_and_notes(folder, duplicates="keep", layout=layout)
     for text in notes:
-        note(text)
+        noted_line(text)
     with progress("counting"):
         statistics = kg.graph_statistics(graph)
     show(form, {"folder": str(folder), **statistics})
@@ -70,7 +70,7 @@ def sample(
     graph, notes = graph_and_notes(folder, duplicates="keep")
     card = write_triple_sample(graph, out, split=split, share=share, seed=seed, overwrite=overwrite)
     for text in notes:
-        note(text)
+        noted_line(text)
     told = (
         f"wrote {out}: {card['drawn']:,} of {card['triples']:,} triples of {split}, "
         f"{card['relations_drawn']:,} of {card['relations']:,} relations, {card['queries']:,} queries; "
@@ -119,9 +119,9 @@ def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     table = new_table()
     table.add_column(title)
     for name in names:
-        table.add_column(plain(name), justify="right")
+        table.add_column(plain_text(name), justify="right")
     for row, values in rows.items():
-        table.add_row(plain(row), *(_cell(values[name]) for name in names))
+        table.add_row(plain_text(row), *(_cell(values[name]) for name in names))
     put(table)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from owkg.cli.inputs import check_readable, check_writable, note
+from owkg.cli.inputs import check_readable, check_writable, noted_line
 from owkg.cli.options import Format, OutputFormat, split_list
 from owkg.cli.output import show
 from owkg.errors import naming
@@ -72,10 +72,10 @@ def filtered(
     by = "raw" if known is None else ", ".join(["known", *split_list(key), *([during] if during else [])])
     among = "all" if candidates is None else candidates.name
     if known is None and (key or during):
-        note("without --known ranks are raw: no fact leaves the candidates.")
+        noted_line("without --known ranks are raw: no fact leaves the candidates.")
     if known is not None and (own := found.about["own_facts_known"]) < len(found):
         some = f"the own fact of {own:,} of {len(found):,} tasks only" if own else "no task's own fact"
-        note(
+        noted_line(
             f"{some} is among the known facts, so the other answers to a query stay candidates, and the "
             "column filtered is false. If --known should hold the facts of TASKS, labels or the key are "
             "spelled differently."

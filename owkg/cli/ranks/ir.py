@@ -5,7 +5,7 @@ from typing import Literal
 
 from owkg.cli.inputs import check_readable, check_writable, noted
 from owkg.cli.options import Level, names_given
-from owkg.cli.output import Table, show, write_table
+from owkg.cli.output import Table, show, write_frame
 
 
 def ir(
@@ -48,7 +48,7 @@ def ir(
     with noted():
         found, each = evaluate_runs(runs, qrels, names, intersect=intersect, level=level, ci=ci)
     if per_query is not None:
-        write_table(each, per_query)
+        write_frame(each, per_query)
     if format_ == "trec":
         several = found["system"].n_unique() > 1
         for (system,), own in each.group_by("system", maintain_order=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import check_readable, graph_in, metrics_named, noted
+from owkg.cli.inputs import check_readable, graph_in, metrics_given, noted
 from owkg.cli.options import split_list
 from owkg.cli.output import show, table_of
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
@@ -119,7 +119,7 @@ def metrics(
     everything = format_ in ("json", "csv")
     divisions = _divisions(by)
     with naming(_FROM):
-        chosen = metrics_named(metric)
+        chosen = metrics_given(metric)
         found, sizes, protocol = _computed(
             files,
             kg,
@@ -139,12 +139,12 @@ def metrics(
             key=seed,
         )
     if format_ == "json":
-        show(format_, output.nested(found, pykeen=keys == "pykeen"))
+        show(format_, output.nested_metrics(found, pykeen=keys == "pykeen"))
     elif format_ == "latex":
-        table, said = output.for_papers(found, ci)
+        table, said = output.metrics_for_papers(found, ci)
         show(format_, {}, [table], [said])
     elif format_ == "table":
-        output.print_tables(found, ci, sizes, protocol)
+        output.print_metrics(found, ci, sizes, protocol)
     else:
         show(format_, {}, frame=found)
 
@@ -218,7 +218,7 @@ def _print_side_means(
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
         _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides"))
-    options: dict[str, Any] = {} if names is None else {"metrics": metrics_named(names)}
+    options: dict[str, Any] = {} if names is None else {"metrics": metrics_given(names)}
     found = pl.concat(
         [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"
     )

@@ -7,7 +7,7 @@ import polars as pl
 
 from owkg.cli.output import Table, number, show
 from owkg.terminal.latex import latex_escaped
-from owkg.terminal.tables import line, new_table, plain, put, shown
+from owkg.terminal.tables import line, new_table, plain_text, put, shown
 
 # What a table with a row a model shows when nothing is asked by name.
 _SHORT = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "amrr", "ahits@10", "macro-mrr")
@@ -49,7 +49,7 @@ def _pykeen(found: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def nested(found: pl.DataFrame, *, pykeen: bool) -> dict[str, Any]:
+def nested_metrics(found: pl.DataFrame, *, pykeen: bool) -> dict[str, Any]:
     """side -> ties -> metric of one model; several models under `models`, groups under `by`.
 
     Args:
@@ -92,7 +92,7 @@ def _interval(row: dict[str, Any]) -> str:
     return "" if row["ci_low"] is None else f"[{shown(row['ci_low'])}, {shown(row['ci_high'])}]"
 
 
-def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]], protocol: str) -> None:
+def print_metrics(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]], protocol: str) -> None:
     """One model: a line a metric, a table for each side and tie rule. Otherwise: a line a model or group.
 
     Args:
@@ -126,14 +126,14 @@ def print_tables(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]
 
 
 def _vertical(title: str, rows: pl.DataFrame) -> None:
-    table = new_table(title=plain(title), title_justify="left")
+    table = new_table(title=plain_text(title), title_justify="left")
     table.add_column("metric")
     for name in ("value", "confidence interval", "by chance", "deviation of chance"):
         table.add_column(name, justify="right")
     for row in rows.iter_rows(named=True):
         deviation = None if row["variance"] is None else row["variance"] ** 0.5
         table.add_row(
-            plain(row["metric"]),
+            plain_text(row["metric"]),
             f"{row['value']:,.0f}" if row["metric"] == "count" else shown(row["value"]) + _scatter(row),
             _interval(row),
             "" if row["expectation"] is None else shown(row["expectation"]),
@@ -161,14 +161,14 @@ def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bo
             for row in part.iter_rows(named=True)
         }
         table.add_row(
-            *(plain(first[key]) for key in keys),
+            *(plain_text(first[key]) for key in keys),
             f"{first['tasks']:,}",
             *(cells.get(name, "") for name in present),
         )
     put(table)
 
 
-def for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
+def metrics_for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
     """A LaTeX table with a line a model (or group, side, tie rule), the best value bold; and a line above it.
 
     Args:
