@@ -43,7 +43,7 @@ def _checked_modules() -> list[str]:
 # which took longer than the functions themselves. Each of these is checked when it is made the first times.
 _TIMES = 10
 _made: Counter[Any] = Counter()
-# A check takes longer than a short function. In each process a function is checked in its first calls.
+# A check takes longer than a short function: in each process, a function is checked in its first calls by others.
 _CALLS = 500
 
 
@@ -53,10 +53,15 @@ _refusing = 0
 _OURS = tuple(str(Path(__file__).parents[1] / name) for name in (*_PACKAGES, "tests"))
 
 
-def _is_ours(file: str) -> bool:
-    return file.startswith(_OURS) and not file.endswith(
-        "owkg/keys.py"
-    )  # whose functions wrap those that draw
+def _by_test() -> bool:
+    """Whether a test calls the function that asks, or a function of `owkg.keys` in between, which wraps others."""
+    caller = sys._getframe(2)
+    while caller.f_back is not None:
+        file = caller.f_code.co_filename
+        if file.startswith(_OURS) and not file.endswith("owkg/keys.py"):
+            return file.startswith(_TESTS)
+        caller = caller.f_back
+    return False
 
 
 def _first_calls(plain: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
@@ -66,18 +71,15 @@ def _first_calls(plain: Callable[..., Any], options: dict[str, Any]) -> Callable
     def function(*arguments: Any, **named: Any) -> Any:
         nonlocal left, checked
         global _refusing
-        if not left or _refusing:
+        if _refusing or not (left or _by_test()):
             return plain(*arguments, **named)
-        left -= 1
+        left = max(left - 1, 0)
         checked = checked or jaxtyped(plain, **options)
         try:
             return checked(*arguments, **named)
         except TypeCheckError as error:
             entered = any(frame.f_code is plain.__code__ for frame, _ in walk_tb(error.__traceback__))
-            caller = sys._getframe(1)
-            while caller.f_back is not None and not _is_ours(caller.f_code.co_filename):
-                caller = caller.f_back  # of what checks or wraps
-            if entered or not caller.f_code.co_filename.startswith(_TESTS):
+            if entered or not _by_test():
                 raise
         _refusing += 1
         try:

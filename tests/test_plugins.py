@@ -19,16 +19,16 @@ from owkg.ranks.imported import OWN
 MODULE = """
 import numpy as np, polars as pl
 from owkg.ir import Measure
-from owkg.metrics import Entry, ListGain, register
+from owkg.metrics import Entry, ListGain, register_metric
 from owkg.rank_weights import RankWeight
 from owkg.ranks import Importer, register_importer
 
 SQUARED = RankWeight("squared-rr", lambda rank: rank**-2.0)
-register(Entry("squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own",
+register_metric(Entry("squared-rr", "squared-rr", "mean of r^-2", "(0, 1]", "larger", "closed", "own",
                lambda: SQUARED))
-register(ListGain("second", ("2nd",), lambda p: 1.0 * (p == 2),
+register_metric(ListGain("second", ("2nd",), lambda p: 1.0 * (p == 2),
                   lambda added, answers, k: np.ones(len(answers)), "whether an answer is second", "own"))
-register(Entry("Last", "Last", "1 if the last of the list is relevant", "[0, 1]", "larger", "-", "own",
+register_metric(Entry("Last", "Last", "1 if the last of the list is relevant", "[0, 1]", "larger", "-", "own",
                lambda: Measure("Last", lambda judged: np.ones(len(judged.queries)))))
 
 def read(path, graph):

@@ -67,7 +67,7 @@ def betae_model(config: BetaE) -> Model:
         law = partial(initial.uniform_within, half_width=initial.margin_range(config.margin, config.dim))
         sizes = [3 * config.dim, *[config.hidden] * config.hidden_layers, 2 * config.dim]
         shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
-        params = initial.initial_embeddings((entity_key, relation_key), law, config, *shapes)
+        params = initial.drawn_embeddings((entity_key, relation_key), law, config, *shapes)
         for layer_key, name, *shape in zip(layer_keys, [*names, "last"], sizes[:-1], sizes[1:], strict=True):
             params |= layers.affine_init(layer_key, name, *shape)
         return params, {}

@@ -52,7 +52,7 @@ def complex_model(config: ComplEx) -> Model:
             return drawn(key, shape, config.init_scale)
 
         shapes = (num_entities, 2 * config.dim), (num_relations, 2 * config.dim)
-        return initial.initial_embeddings(jax.random.split(key), law, config, *shapes), {}
+        return initial.drawn_embeddings(jax.random.split(key), law, config, *shapes), {}
 
     return Model(
         "complex",

@@ -70,7 +70,7 @@ def conve_model(config: ConvE) -> Model:
         reach = 1 / _KERNEL  # 1 / sqrt(numbers under a filter)
         shapes = (num_entities, config.dim), (num_relations, config.dim)
         params = {
-            **initial.initial_embeddings(keys, initial.xavier_normal, config, *shapes),
+            **initial.drawn_embeddings(keys, initial.xavier_normal, config, *shapes),
             "entity_bias": jnp.zeros(num_entities, jnp.float32),
             "filters": initial.uniform_within(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
             "filters_bias": initial.uniform_within(bias_key, (config.channels,), reach),

@@ -40,7 +40,7 @@ def distmult_model(config: DistMult) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         shapes = (num_entities, config.dim), (num_relations, config.dim)
-        return initial.initial_embeddings(jax.random.split(key), initial.xavier_uniform, config, *shapes), {}
+        return initial.drawn_embeddings(jax.random.split(key), initial.xavier_uniform, config, *shapes), {}
 
     form = stateless(jnp.multiply)
     return Model("distmult", config, init, sided(form, form, reciprocal=config.reciprocal), entity_rows, DOT)

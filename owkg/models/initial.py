@@ -40,7 +40,7 @@ def margin_range(margin: float, dim: int) -> float:
     return (margin + 2) / dim
 
 
-def initial_embeddings(
+def drawn_embeddings(
     keys: Array | Iterable[Array],
     law: Callable[[Array, tuple[int, int]], Array],
     config: Options,

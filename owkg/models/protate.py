@@ -54,7 +54,7 @@ def protate_model(config: PRotatE) -> Model:
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         law = partial(initial.uniform_within, half_width=width)
         shapes = (num_entities, config.dim), (num_relations, config.dim)
-        params = initial.initial_embeddings(jax.random.split(key), law, config, *shapes)
+        params = initial.drawn_embeddings(jax.random.split(key), law, config, *shapes)
         return params | {"modulus": jnp.full(1, width / 2, jnp.float32)}, {}
 
     def form(sign: int) -> Form:

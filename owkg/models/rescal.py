@@ -41,7 +41,7 @@ def rescal_model(config: Rescal) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         shapes = (num_entities, config.dim), (num_relations, config.dim**2)
-        return initial.initial_embeddings(jax.random.split(key), initial.xavier_normal, config, *shapes), {}
+        return initial.drawn_embeddings(jax.random.split(key), initial.xavier_normal, config, *shapes), {}
 
     def matrix(relation: Float[Array, "q d2"]) -> Float[Array, "q d d"]:
         return relation.reshape(-1, config.dim, config.dim)

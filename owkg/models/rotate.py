@@ -54,7 +54,7 @@ def rotate_model(config: RotatE) -> Model:
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
-        return initial.initial_embeddings(jax.random.split(key), law, config, *shapes), {}
+        return initial.drawn_embeddings(jax.random.split(key), law, config, *shapes), {}
 
     def rotated(entity: Float[Array, "q d2"], relation: Float[Array, "q d"]) -> Float[Array, "q d2"]:
         return multiplied(entity, circle(relation * unit))

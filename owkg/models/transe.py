@@ -51,7 +51,7 @@ def transe_model(config: TransE) -> Model:
         width = initial.margin_range(config.margin, config.dim) if config.margin else 6 / config.dim**0.5
         law = partial(initial.uniform_within, half_width=width)
         shapes = (num_entities, config.dim), (num_relations, config.dim)
-        params = initial.initial_embeddings(jax.random.split(key), law, config, *shapes)
+        params = initial.drawn_embeddings(jax.random.split(key), law, config, *shapes)
         if not config.margin:
             params["relation"] /= jnp.linalg.norm(params["relation"], axis=-1, keepdims=True)
         return params, {}

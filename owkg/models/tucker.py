@@ -57,7 +57,7 @@ def tucker_model(config: TuckER) -> Model:
         *keys, core_key = jax.random.split(key, 3)
         shapes = (num_entities, config.dim), (num_relations, config.relation_dim)
         params = {
-            **initial.initial_embeddings(keys, initial.xavier_normal, config, *shapes),
+            **initial.drawn_embeddings(keys, initial.xavier_normal, config, *shapes),
             "core": initial.uniform_within(core_key, (config.relation_dim, config.dim, config.dim), 1.0),
         }
         statistics = {}

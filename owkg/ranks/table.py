@@ -93,7 +93,7 @@ class RankTable:
         return self.frame._repr_html_()
 
 
-def validated(table: RankTable | pl.DataFrame, *, source: str = "table") -> pl.DataFrame:
+def validated(table: "RankTable | pl.DataFrame", *, source: str = "table") -> pl.DataFrame:
     """The rank table `table`, every entry checked, its columns in their canonical types.
 
     A row is one ranking task: one side of one triple.

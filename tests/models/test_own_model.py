@@ -19,7 +19,7 @@ FILE = '''
 from dataclasses import dataclass
 
 import jax
-from owkg.models import Kind, Model, initial, options, register
+from owkg.models import Kind, Model, initial, options, register_model
 from owkg.models.model import entity_rows, stateless, sided
 from owkg.models.similarity import DOT
 
@@ -37,14 +37,14 @@ class Shifted:
 def shifted_model(config):
     def init(key, num_entities, num_relations):
         shapes = (num_entities, config.dim), (num_relations, config.dim)
-        return initial.embeddings(jax.random.split(key), initial.xavier_normal, config, *shapes), {}
+        return initial.drawn_embeddings(jax.random.split(key), initial.xavier_normal, config, *shapes), {}
 
     forms = stateless(lambda h, r: h + r), stateless(lambda t, r: t - r)
     return Model("shifted", config, init, sided(*forms, reciprocal=config.reciprocal), entity_rows, DOT)
 
 
 KIND = Kind("shifted", Shifted, shifted_model, "(h + r) t", "this file", training={"batch_size": 20})
-register(KIND)
+register_model(KIND)
 '''
 
 
