@@ -65,12 +65,12 @@ class RankTable:
         return table
 
     @classmethod
-    def of(cls, table: "RankTable | pl.DataFrame", *, source: str = "table") -> "RankTable":
+    def of(cls, table: object, *, source: str = "table") -> "RankTable":
         """The rank table of a frame, validated (messages call it `source`); what is one already, as it is."""
         return table if isinstance(table, cls) else cls.trusted(validated(table, source=source))
 
     @classmethod
-    def of_entities(cls, table: "RankTable | pl.DataFrame", *, source: str = "table") -> "RankTable":
+    def of_entities(cls, table: object, *, source: str = "table") -> "RankTable":
         """As `of`; ValueError if some task predicts a relation, which is asked for with two entities."""
         found = cls.of(table, source=source)
         if (found.frame["side"] == RELATION).any():
@@ -93,7 +93,7 @@ class RankTable:
         return self.frame._repr_html_()
 
 
-def validated(table: "RankTable | pl.DataFrame", *, source: str = "table") -> pl.DataFrame:
+def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     """The rank table `table`, every entry checked, its columns in their canonical types.
 
     A row is one ranking task: one side of one triple.
