@@ -143,7 +143,7 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
 
 
-def validated_at(table: pl.DataFrame, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
+def validated_at(table: object, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
     """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7".
 
     The weights of a `part` of a table may all be 0, and its labels stay categorical.
