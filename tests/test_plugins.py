@@ -1,6 +1,5 @@
 """A metric, a measure of lists and a kind of file of a user's own, named in one place, known everywhere."""
 
-import json
 import sys
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 
 from owkg import plugins
 from owkg.cli.main import main
-from owkg.ir.names import MEASURES
 from owkg.metrics import Entry, evaluate, metric, register_metric, tasks, unregister_metric
 from owkg.metrics.list_gains import GAINS
 from owkg.rank_weights import MRR, RankWeight, rank_weight
@@ -94,6 +92,7 @@ SETTING = "--strength 0.7 --sparsity 0.3 --num-answers 5 --num-entities 50"
         ("metrics m0.parquet --metric macro-2nd@3 --format json", "macro-second@3"),
         ("metrics --list --format json", "squared-rr"),
         ("metrics --list --format csv", "macro-second@K"),
+        ("ir --list", "Last"),
         ("compare m0.parquet m1.parquet --metric squared-rr --test t --format json", "squared-rr"),
         ("compare folder --metric macro-second@3 --test t --format json", "macro-second@3"),
         ("compare m0.run m1.run --qrels qrels --metric Last,AP --test t --format json", "Last"),
@@ -186,8 +185,3 @@ def test_a_module_that_cannot_be_imported_is_one_line(tmp_path, monkeypatch, cap
     assert capsys.readouterr().err.startswith(
         f"owkg: error: OWKG_PLUGINS: the module '{name}' cannot be imported: "
     )
-
-
-def test_a_listing_of_measures(capsys):
-    assert [entry.name for entry in MEASURES][:2] == ["AP[@K]", "nDCG[@K]"]
-    assert json.dumps([entry.listed() for entry in MEASURES])

@@ -167,7 +167,7 @@ def _chances(grid: np.ndarray, size: int, negatives: int) -> Float[np.ndarray, "
     return np.where(possible, np.exp(ways - _log_choose(size - 1, negatives)), 0)
 
 
-def _log_choose(n: int | np.ndarray, k: int | np.ndarray) -> np.ndarray:
+def _log_choose(n: int | np.ndarray, k: int | np.ndarray) -> float | np.ndarray:
     """log of n over k; to 1e-8 for millions, where scipy's own distribution takes half a minute."""
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 

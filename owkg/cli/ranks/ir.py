@@ -9,15 +9,16 @@ from owkg.cli.output import Table, show, write_frame
 
 
 def ir(
-    runs: list[Path],
+    runs: list[Path] | None = None,
     *,
-    qrels: Path,
+    qrels: Path | None = None,
     metric: list[str] | None = None,
     level: Level = 1,
     intersect: bool = False,
     per_query: Path | None = None,
     ci: float = 0.95,
     format_: Literal["table", "json", "csv", "trec"] = "table",
+    list_: bool = False,
 ) -> None:
     """Measures of TREC runs under TREC qrels, whatever the topics are called; equal to trec_eval's.
 
@@ -33,15 +34,26 @@ def ir(
         per_query (FILE): Also write a row each query as CSV.
         ci: Level of the intervals, over queries.
         format_: For people, programs, spreadsheets, or as trec_eval -q.
+        list_: Print every measure, with formula and source.
 
     Examples:
         owkg ir bm25.run --qrels topics.qrels --metric AP,nDCG@10,P@10
         owkg ir bm25.run bert.run --qrels topics.qrels --per-query each.csv
         owkg ir bm25.run --qrels topics.qrels --metric map,ndcg_cut_10 --format trec
+        owkg ir --list
     """
-    from owkg.ir.names import trec_name
+    from owkg.ir.names import MEASURES, trec_name
     from owkg.judge.topics import DEFAULT, evaluate_runs
 
+    if list_:
+        from owkg.cli.ranks.metrics_output import print_listing
+
+        letters = "p positions, R relevant answers that are known, g relevance."
+        print_listing(MEASURES, format_, letters)
+        return
+    if not runs or qrels is None:
+        missing = "RUN" if not runs else "--qrels"
+        raise ValueError(f"{missing} is missing: name runs and their qrels, or ask for --list.")
     check_readable([*runs, qrels])
     check_writable([per_query], [*runs, qrels])
     names = names_given("metric", metric, DEFAULT)

@@ -32,6 +32,11 @@ _OF_FULL_RANKS = (
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
+_LETTERS = (
+    "r ranks, N candidates, n tasks, w weights; M a plain metric, E and V its mean and variance under random "
+    "ranking, B its best value."
+)
+
 
 def metrics(
     files: list[Path] | None = None,
@@ -96,7 +101,9 @@ def metrics(
     from owkg.cli.ranks import metrics_output as output
 
     if list_:
-        output.print_listing(format_)
+        from owkg.metrics.registry import LISTING
+
+        output.print_listing(LISTING, format_, _LETTERS)
         return
     if among.sampled_negatives is not None:
         given.refuse(_OF_FULL_RANKS, "has no effect with --sampled-negatives")

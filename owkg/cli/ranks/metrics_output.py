@@ -1,11 +1,12 @@
 """Output of `owkg metrics`: nested JSON, tables for people, LaTeX for papers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
 
 from owkg.cli.output import Table, number, show
+from owkg.rank_weights.registry import Entry
 from owkg.terminal.latex import latex_escaped
 from owkg.terminal.tables import line, new_table, plain_text, put, shown
 
@@ -212,15 +213,15 @@ def metrics_for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
     return Table("", [*keys, *names], lines, len(keys)), said
 
 
-def print_listing(form: str) -> None:
+def print_listing(entries: Iterable[Entry], form: str, letters: str) -> None:
     """Every metric: name, formula, range, direction, chance level, source.
 
     Args:
+        entries: of the metrics.
         form: json and csv for programs; otherwise a table.
+        letters: what those of the formulas stand for.
     """
-    from owkg.metrics.registry import LISTING
-
-    rows = [entry.listed() for entry in LISTING]
+    rows = [entry.listed() for entry in entries]
     if form in ("json", "csv"):
         show(form, rows, frame=pl.DataFrame(rows))
         return
@@ -230,8 +231,4 @@ def print_listing(form: str) -> None:
     for row in rows:
         table.add_row(*row.values())
     put(table)
-    line(
-        "r ranks, N candidates, n tasks, w weights; M a plain metric, E and V its mean and variance under "
-        "random ranking, B its best value.",
-        "dim",
-    )
+    line(letters, "dim")
