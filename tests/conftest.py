@@ -43,7 +43,8 @@ def _checked_modules() -> list[str]:
 # which took longer than the functions themselves. Each of these is checked when it is made the first times.
 _TIMES = 10
 _made: Counter[Any] = Counter()
-# A check takes longer than a short function: in each process, a function is checked in its first calls by others.
+# A check takes longer than a short function. In each process, a function is checked in its first calls
+# by others.
 _CALLS = 500
 
 
@@ -54,7 +55,7 @@ _OURS = tuple(str(Path(__file__).parents[1] / name) for name in (*_PACKAGES, "te
 
 
 def _by_test() -> bool:
-    """Whether a test calls the function that asks, or a function of `owkg.keys` in between, which wraps others."""
+    """Whether a test calls the function that asks; functions of `owkg.keys` in between wrap others."""
     caller = sys._getframe(2)
     while caller.f_back is not None:
         file = caller.f_code.co_filename
