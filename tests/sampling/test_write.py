@@ -15,7 +15,7 @@ from owkg.cli.main import main
 from owkg.files.storage import __version__, checksum
 from owkg.ir.trec import read_qrels
 from owkg.kg import KnowledgeGraph, read_graph, relation_categories
-from owkg.models import model, write_embeddings
+from owkg.models import Trained, model, write_embeddings
 from owkg.openworld import Independent, NodeBased, PopularityBased
 from owkg.ranks import read_ranks
 from owkg.sampling import RelationBased, alpha, describe, query_table, sample, write_worlds
@@ -117,7 +117,7 @@ def test_the_commands_of_the_card_evaluate_on_its_tests(world, folder, name, tmp
     scorer = model("distmult", dim=3, reciprocal=False)
     params, _ = scorer.init(jax.random.key(0), len(world.entities), len(world.relations))
     labels = {"entities": world.entities, "relations": world.relations}
-    write_embeddings("e.npz", scorer, params, {}, **labels)
+    write_embeddings("e.npz", Trained(scorer, params), **labels)
     words = command.replace(" run ", " --embeddings e.npz --model distmult ").split()
     assert main(words[1:]) == 0
     table = read_ranks(f"{name}.parquet").frame
