@@ -125,6 +125,20 @@ class Block:
         """Sums over the lists of each query."""
         return values if self.query is None else np.bincount(self.query, values, self.num_queries)
 
+    @cached_property
+    def _counts(self) -> Float[np.ndarray, "lists"]:
+        return self.answers.astype(np.float64)
+
+    def by_case(
+        self, name: Hashable, weight: Float[np.ndarray, "every_task"] | None
+    ) -> Float[np.ndarray, "cases"]:
+        """The sum of weights of each case; arguments and what is kept as of `weights`."""
+        key = "case", None if weight is None else name
+        if key not in self._sums:
+            of_lists = self.answers if weight is None else self.weights(name, weight)[1]
+            self._sums[key] = np.bincount(self.case, of_lists, len(self.cases.candidates))
+        return self._sums[key]
+
     def weights(
         self, name: Hashable, weight: Float[np.ndarray, "every_task"] | None
     ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
@@ -135,8 +149,7 @@ class Block:
             weight: of every task, here or not; None: 1.
         """
         if weight is None:
-            count = self.answers.astype(np.float64)
-            return None, count, count
+            return None, self._counts, self._counts
         if name not in self._sums:
             own = weight[self.start : self.start + len(self.tasks.optimistic)]
             self._sums[name] = own, self.by_list(own), self.by_list(own**2)

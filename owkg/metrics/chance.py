@@ -61,6 +61,8 @@ def rank_moments(metric: RankWeight, sizes: Int[np.ndarray, "sizes"]) -> Float[n
 # Below this share of the whole weight a task's cumulant series is exact: 0.01^9 / 9 is 1e-19.
 _SMALL_SHARE = 0.01
 _CUMULANTS = 8
+# Tasks from which on those of one size are summed together.
+_MANY = 2**16
 
 
 class Shapes(NamedTuple):
@@ -101,6 +103,19 @@ class Shapes(NamedTuple):
         weight = self.weight
         return self if weight is None or (weight != weight[0]).any() else self._replace(weight=None)
 
+    def alike(self) -> "Shapes":
+        """The same, with many tasks of one size together where the size of a task says its weight."""
+        size, weight, many = self
+        if weight is None or many is not None or len(size) < _MANY:
+            return self
+        count = np.bincount(size)
+        of_size = np.zeros(len(count))
+        of_size[size] = weight
+        if (of_size[size] != weight).any():
+            return self
+        sizes = np.flatnonzero(count)
+        return Shapes(sizes, of_size[sizes], count[sizes])
+
 
 def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
     """Mean and variance of the weighted geometric mean of random ranks, or of its inverse; exact.
@@ -122,8 +137,10 @@ def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
         sizes = np.flatnonzero(by_size)
         share, many = np.full(len(sizes), 1 / shapes.tasks), by_size[sizes]
     else:
-        many = np.ones(len(candidates)) if counts is None else counts.astype(np.float64)
-        sizes, share = candidates, weight / (weight * many).sum()
+        sizes, own, counts = shapes.alike()
+        own = np.asarray(own)
+        many = np.ones(len(sizes)) if counts is None else counts.astype(np.float64)
+        share = own / (own * many).sum()
     small = share <= _SMALL_SHARE
     at, e = (sizes, share) if small.all() else (sizes[small], share[small])
     # log E[r^e] = sum of kappa_k e^k / k!; log E[r^2e] - 2 log E[r^e] starts at the second cumulant.

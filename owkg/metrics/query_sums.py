@@ -130,7 +130,7 @@ def reader(
         scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
         mean, variance = offset + scale * mean, scale**2 * variance
     weight = task_weight(whole.tasks, weighting, scaled=scaled)
-    of_case = np.bincount(whole.case, whole.weights(weighting, weight)[1], len(sizes))
+    of_case = whole.by_case(weighting, weight)
     last = tables.at(2 * sizes.astype(np.int64)) * (1.0 if scale is None else scale) + offset
     worst = float(np.dot(of_case, last))
     rules = rules if whole.tasks.tied else rules[:1]

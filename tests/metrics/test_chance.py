@@ -59,6 +59,18 @@ def test_rank_moments_in_closed_form():
 
 
 @pytest.mark.parametrize("inverse", [False, True])
+def test_tasks_of_one_size_and_weight_are_summed_together(monkeypatch, inverse):
+    sizes = np.random.default_rng(0).integers(2, 40, 300)
+    for weight, groups in ((sizes - 1.0, len(set(sizes))), (np.linspace(1, 2, 300), 300)):
+        shapes = Shapes(sizes, weight)
+        one_by_one = geometric_chance(shapes, inverse=inverse)
+        with monkeypatch.context() as patch:
+            patch.setattr("owkg.metrics.chance._MANY", 1)
+            assert len(shapes.alike().candidates) == groups
+            np.testing.assert_allclose(geometric_chance(shapes, inverse=inverse), one_by_one, rtol=1e-12)
+
+
+@pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_geometric_chance_is_that_of_all_ranks(all_ranks, sizes, weighted, inverse):
