@@ -11,6 +11,7 @@ from traceback import walk_tb
 from typing import Any
 
 import jaxtyping
+import numpy.typing
 import pytest
 from hypothesis import settings
 from jaxtyping import TypeCheckError, install_import_hook, jaxtyped
@@ -108,6 +109,9 @@ def _jaxtyped(*arguments: Any, **options: Any) -> Callable[..., Any]:
 
 
 jaxtyping.jaxtyped = _jaxtyped
+
+# What an array can be made of, `np.asarray` says: to the protocol of NumPy, a tuple is nothing of the kind.
+numpy.typing.ArrayLike = object  # pyright: ignore[reportAttributeAccessIssue]
 
 # Before anything imports them. By PEP 484, an int is a float too.
 install_import_hook(_checked_modules(), "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")

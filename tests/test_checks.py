@@ -109,7 +109,11 @@ def test_annotations_are_checked_while_tests_run():
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)  # a copy: of the module itself, other tests may have used up the checks
+    # As if a module of owkg called it; a test that calls it so wants to see what it answers.
+    call = compile("called('many')", str(Path(spec.origin or "").parent / "other.py"), "eval")
     with pytest.raises(jaxtyping.TypeCheckError, match="block_edges"):
+        eval(call, {"called": module.block_edges})  # noqa: S307
+    with pytest.raises(TypeError, match="not supported between"):
         module.block_edges("many")
 
 

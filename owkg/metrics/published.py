@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from owkg import checks
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.keys import Seed
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import front
@@ -123,7 +123,8 @@ def adjusted_values(
     candidates = (table if side == "both" else table.filter(pl.col("side") == side))["candidates"].to_numpy()
     rows = []
     for name, value in published.items():
-        plain = metric(name)
+        with naming({}, "`published` must be valid: "):
+            plain = metric(name)
         _check_attained(plain, value, candidates)
         kinds = [a for a in Adjustment if a not in (Adjustment.NONE, Adjustment.CDF)]
         if plain.larger_is_better:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
@@ -112,17 +112,18 @@ def full_values_of_published(
     size = _sizes(num_entities, checks.whole("negatives", negatives, 1))
     if not published:
         raise ArgumentError("published", "must hold at least one metric, got none.")
-    grid = _grid(size, _weights([*checks.names("metrics", metrics), *published]))
-    chances = _chances(grid, size, negatives)
     names = list(published)
+    of_published, wanted = _weights(names, "published"), _weights(metrics)
+    grid = _grid(size, [*wanted, *of_published])
+    chances = _chances(grid, size, negatives)
     values = checks.real("published", [float(published[name]) for name in names], -np.inf, np.inf)
     if isinstance(rounding, Mapping) and (lacking := [name for name in names if name not in rounding]):
         raise ArgumentError("rounding", f"must be of every published metric, and has no {lacking[0]!r}.")
     halves = [rounding[name] for name in names] if isinstance(rounding, Mapping) else rounding
     apart = checks.real("rounding", halves, 0, np.inf)
-    drawn = np.stack([rank_weights(one, np.arange(1.0, negatives + 2)) for one in _weights(names)])
+    drawn = np.stack([rank_weights(one, np.arange(1.0, negatives + 2)) for one in of_published])
     rows = []
-    for weight in _weights(metrics):
+    for weight in wanted:
         low, high = _ends(weight, grid, drawn @ chances, values - apart, values + apart)
         rows.append({"metric": weight.name, "full_low": low, "full_high": high})
     return pl.DataFrame(rows)
@@ -135,15 +136,16 @@ def _sizes(num_entities: ArrayLike, negatives: int) -> int:
     return size
 
 
-def _weights(metrics: str | Sequence[str]) -> list[RankWeight]:
+def _weights(metrics: str | Sequence[str], argument: str = "metrics") -> list[RankWeight]:
     found = []
-    for name in checks.names("metrics", metrics):
-        weight = rank_weight(name)
+    for name in checks.names(argument, metrics):
+        with naming({}, f"`{argument}` must be valid: "):
+            weight = rank_weight(name)
         if weight.link is not None or not weight.larger_is_better:
-            raise ArgumentError("metrics", f"{_REFUSED}, got {name}.")
+            raise ArgumentError(argument, f"{_REFUSED}, got {name}.")
         found.append(weight)
     if not found:
-        raise ArgumentError("metrics", "must name at least one metric, got none.")
+        raise ArgumentError(argument, "must name at least one metric, got none.")
     return found
 
 
