@@ -61,10 +61,7 @@ def _node_mixture(
 
 
 def missing_count_pmf(
-    missing: MissingModel,
-    row: tuple,
-    num_answers: Shaped[Any, ""] | int,
-    log_factorial: Float[Any, "size_plus_1"],
+    missing: MissingModel, row: tuple, num_answers: Shaped[Any, ""], log_factorial: Float[Any, "size_plus_1"]
 ) -> Float[Any, "counts"]:
     """P(m answers are missing | m < N) for m = 0, 1, ..., one entry fewer than the table of log j! has.
 
@@ -84,7 +81,7 @@ def missing_count_pmf(
 
 
 def _poisson_binomial(
-    xp: ModuleType, probability: Float[Any, "events"], num_answers: Shaped[Any, ""] | int
+    xp: ModuleType, probability: Float[Any, "events"], num_answers: Shaped[Any, ""]
 ) -> Float[Any, "events"]:
     """P(m of the first `num_answers` events happen), by adding one event at a time."""
 
