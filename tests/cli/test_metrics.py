@@ -510,7 +510,7 @@ def test_interrupts_are_quiet(folder, call, monkeypatch):
     def stop(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("owkg.metrics.sources.report", stop)
+    monkeypatch.setattr("owkg.metrics.sources.report_and_sizes", stop)
     code, out, err = call("ranks.parquet")
     assert (code, out, err) == (130, "", "owkg: interrupted\n")
 
