@@ -101,7 +101,7 @@ lint: $(STAMP)
 
 test: $(STAMP)
 	@echo "==> tests (OWKG_DATA=$(or $(OWKG_DATA),not set: tests that need the data sets are skipped))"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 bench: $(STAMP)
 	@echo "==> start-up of the commands"
