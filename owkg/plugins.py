@@ -4,6 +4,7 @@ A registry calls `load` where something is looked up in it; who asks for nothing
 """
 
 import os
+import re
 import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -14,6 +15,7 @@ VARIABLE = "OWKG_PLUGINS"
 
 # Those still to be imported; None: the variable has not been read yet.
 _waiting: list[str] | None = None
+_loading = False
 
 
 def load() -> None:
@@ -22,25 +24,31 @@ def load() -> None:
     Raises:
         ValueError: naming the variable and the module, if that cannot be imported.
     """
-    global _waiting
+    global _waiting, _loading
     if _waiting is None:
-        _waiting = [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]
-    while _waiting:
-        name = _waiting.pop(0)  # first: what it registers may look something up
+        names = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
+        _waiting = [name for name in dict.fromkeys(names) if name]
+    while _waiting and not _loading:  # what a module registers looks something up
+        name = _waiting[0]
+        _loading = True
         try:
             _file(Path(name)) if name.endswith(".py") else import_module(name)
-        except Exception as error:
-            _waiting.insert(0, name)
+            _waiting.pop(0)
+        except (Exception, SystemExit) as error:
             text = (str(error).splitlines() or [""])[0]
             where = " (is its folder in PYTHONPATH?)" if isinstance(error, ModuleNotFoundError) else ""
             raise ValueError(
                 f"{VARIABLE}: the module {name!r} cannot be imported: {type(error).__name__}: {text}{where}"
             ) from error
+        finally:
+            _loading = False
 
 
 def _file(path: Path) -> None:
-    spec = spec_from_file_location(path.stem, path)
+    # A name of its own: the file may be called as an installed module is.
+    name = "owkg_plugin_" + re.sub(r"\W", "_", str(path.resolve()))
+    spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise ImportError(f"no file {path}.")
-    sys.modules[path.stem] = module = module_from_spec(spec)
+    sys.modules[name] = module = module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -8,7 +8,8 @@ import pytest
 
 from owkg import plugins
 from owkg.cli.main import main
-from owkg.metrics import Entry, evaluate, metric, register_metric, tasks, unregister_metric
+from owkg.ir import Measure
+from owkg.metrics import Entry, ListGain, evaluate, metric, register_metric, tasks, unregister_metric
 from owkg.metrics.list_gains import GAINS
 from owkg.rank_weights import MRR, RankWeight, rank_weight
 from owkg.ranks import Importer, convert, read_ranks, register_importer, write_ranks
@@ -70,7 +71,8 @@ def own(tmp_path, monkeypatch):
         lines = [f"q{q} Q0 d{d} 1 {(d * 7 + q * i) % 10} m{i}" for q in range(8) for d in range(10)]
         (tmp_path / f"m{i}.run").write_text("\n".join(lines) + "\n")
     (tmp_path / "qrels").write_text("".join(f"q{q} 0 d{q} 1\n" for q in range(8)))
-    (tmp_path / "a.plain").write_text("x r y 2\nx r z 5\n")
+    (tmp_path / "a.plain").write_text("x r y 2\nx r z 5\nw r z 1\n")
+    (tmp_path / "b.plain").write_text("x r y 3\nx r z 1\nw r z 2\n")
     yield tmp_path
     for name in ("squared-rr", "macro-second@K", "Last"):
         unregister_metric(name)
@@ -102,8 +104,11 @@ SETTING = "--strength 0.7 --sparsity 0.3 --num-answers 5 --num-entities 50"
         (f"simulate --metric squared-rr {SETTING} --trials 64 --format json", "squared-rr"),
         (f"power --metric squared-rr --other-strength 0.8 {SETTING} --format json", "squared-rr"),
         ("ir m0.run --qrels qrels --metric last --format json", "Last"),
-        ("ranks convert a.plain --out a.csv", "2 ranks"),
+        ("ranks convert a.plain --out a.csv", "3 ranks"),
         ("metrics a.plain --metric mrr --format json", "mrr"),
+        ("compare a.plain b.plain --metric mrr --test t --format json", "mrr"),
+        ("stability a.plain b.plain --metric mrr --draws 5 --size .5", "mrr"),
+        ("audit a.plain b.plain --metric mrr --sparsity .3 --test t", "mrr"),
     ],
 )  # fmt: skip
 def test_every_command_knows_it(own, capsys, command, name):
@@ -132,9 +137,9 @@ def test_python_knows_it_without_the_variable(own, monkeypatch):
         metric("cubed-rr")
 
 
-GOOD = Entry(
-    "own", "own", "f", "[0, 1]", "larger", "-", "own", lambda: RankWeight("own", lambda rank: 1 / rank)
-)
+GAIN = ListGain("own", (), lambda p: 1.0 / p, lambda added, answers, k: np.ones(len(answers)), "f", "own")
+RECIPROCAL = RankWeight("own", lambda rank: 1 / rank)
+GOOD = Entry("own", "own", "f", "[0, 1]", "larger", "-", "own", lambda: RECIPROCAL)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +151,12 @@ GOOD = Entry(
         (GOOD._replace(aliases=("ndcg",)), "names of its own, got 'ndcg', which is nDCG"),
         (GOOD._replace(aliases=("zmrr",)), "names of its own, got 'zmrr', which is zmrr"),
         (GOOD._replace(aliases=("OWN",)), "aliases in lower case"),
+        (GOOD._replace(name="a,b", example="a,b"), "without commas"),
+        (GOOD._replace(aliases="abc"), "a tuple of aliases"),
+        (GOOD._replace(make=lambda a, b: None), "must make the metric of its parameters"),
+        (GAIN._replace(name="ndcg"), "names of its own, got 'macro-ndcg@20', which is macro-ndcg@20"),
+        (GAIN._replace(discount=lambda p: p * np.nan), "n finite numbers"),
+        (GAIN._replace(ideal=lambda added, answers, k: added), "an ideal of lists"),
         (GOOD._replace(example="other"), "must have an example of 'own', got 'other'"),
         (GOOD._replace(better="up"), "better larger, smaller or -, got 'up'"),
         (GOOD._replace(better="smaller"), "says that smaller is better"),
@@ -155,15 +166,83 @@ GOOD = Entry(
     ],
 )
 def test_what_cannot_be_registered_is_named(entry, message):
+    gains = dict(GAINS)
     with pytest.raises(ValueError, match=message):
         register_metric(entry)
     with pytest.raises(ValueError, match="unknown metric 'own'"):
         metric("own")
+    assert gains == GAINS
+
+
+def test_what_was_registered_stays_where_the_next_one_is_refused():
+    register_metric(GOOD)
+    try:
+        with pytest.raises(ValueError, match="must make a RankWeight"):
+            register_metric(GOOD._replace(make=lambda: 3))
+        assert metric("own").rank_weight is RECIPROCAL
+    finally:
+        unregister_metric("own")
+
+
+def test_modules_are_imported_in_their_order_and_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = "p = Path('log'); p.write_text((p.read_text() if p.exists() else '') + '{} ')\n"
+    for name in ("first", "other", "polars"):
+        lines = "from pathlib import Path\nfrom owkg.metrics import metric\nmetric('mrr')\n" + told.format(
+            name
+        )
+        (tmp_path / f"{name}.py").write_text(begin + told.format(name))
+    monkeypatch.setenv(plugins.VARIABLE, "first.py,other.py,first.py,polars.py")
+    monkeypatch.setattr(plugins, "_waiting", None)
+    plugins.load()
+    assert (tmp_path / "log").read_text() == "first other polars "
+    assert sys.modules["polars"] is pl
+    monkeypatch.setenv(plugins.VARIABLE, "first.py,missing.py")
+    monkeypatch.setattr(plugins, "_waiting", None)
+    with pytest.raises(ValueError, match=r"the module 'missing\.py' cannot be imported"):
+        plugins.load()
+    monkeypatch.setattr(plugins, "_waiting", [])
+
+
+def test_what_is_wrong_with_a_file_names_it(own):
+    def fails(path, graph):
+        raise KeyError("head")
+
+    def unread(path):
+        return path.read_text() == ""
+
+    register_importer(Importer("bad", "a bad list", fails, holds=lambda path: path.suffix == ".bad"))
+    (own / "a.bad").touch()
+    with pytest.raises(ValueError, match=r"a\.bad: cannot be read as a bad list: KeyError: 'head'"):
+        read_ranks("a.bad")
+    register_importer(
+        Importer("bad", "a", lambda path, graph: pl.DataFrame(), holds=lambda p: p.suffix == ".bad")
+    )
+    with pytest.raises(ValueError, match=r"a\.bad: no column head"):
+        convert("a.bad")
+    register_importer(Importer("unread", "an unread list", fails, holds=unread))
+    with pytest.raises(ValueError, match=r"m0\.parquet: `holds` of the importer 'unread' fails"):
+        read_ranks("m0.parquet")
+
+
+def test_a_measure_gives_a_finite_number_a_query(own, capsys):
+    for values in ("np.full(len(judged.queries), np.nan)", "np.ones(1)"):
+        of = Measure("Own", eval(f"lambda judged: {values}", {"np": np}))  # noqa: S307
+        register_metric(Entry("Own", "Own", "f", "[0, 1]", "larger", "-", "own", lambda of=of: of))
+        try:
+            assert main(["ir", "m0.run", "--qrels", "qrels", "--metric", "Own"]) == 2
+        finally:
+            unregister_metric("Own")
+        err = capsys.readouterr().err
+        assert (
+            err
+            == "owkg: error: --metric must give a finite number for each of 8 queries, which Own does not.\n"
+        )
 
 
 def test_importers(own):
     table = read_ranks("a.plain")
-    assert table.frame["optimistic"].to_list() == [2, 5]
+    assert table.frame["optimistic"].to_list() == [2, 5, 1]
     assert convert("a.plain", "plain").table.equals(table.frame)
     with pytest.raises(ValueError, match=r"`split` says nothing about a plain list, which a\.plain is"):
         convert("a.plain", split="test")

@@ -9,7 +9,6 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import read_run
 from owkg.judge.runs import read_runs
 from owkg.judge.schema import RUN, checked
@@ -18,6 +17,7 @@ from owkg.judge.systems import Qrels, System, qrels_ranks, tie_rule
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankTable, ranks_from_run
 from owkg.ranks.dataset import is_dataset
+from owkg.ranks.files import holds_ranks
 
 Lists = Mapping[str, pl.DataFrame] | Iterable[str | PathLike[str]] | pl.DataFrame
 """Runs of systems: by name, or the paths of TREC runs, or one frame with a column model."""
@@ -42,7 +42,7 @@ def systems_of(
         systems = list(systems)
         dataset_of(systems, ties=ties, needs={"systems": True})  # all ranks must fit in memory
         named = [path for path in systems if isinstance(path, str | PathLike)]
-        paths = [path for path in named if not is_rank_table(Path(path)) and not is_dataset(path)]
+        paths = [path for path in named if not holds_ranks(Path(path)) and not is_dataset(path)]
         if paths and graph is None:
             if len(paths) < len(systems):
                 raise ArgumentError("graph", "must be given where TREC runs stand beside rank tables.")

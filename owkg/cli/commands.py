@@ -10,6 +10,8 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 import typer
 from typer.models import ParameterInfo
 
+from owkg import plugins
+
 _TITLE = re.compile(r"([A-Z][\w -]*):")
 _ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.*?)(?: \[default: (.+)\])?")
 
@@ -81,6 +83,7 @@ def _command(function: Callable[..., None], text: str, sections: dict[str, list[
 
     @wraps(function)
     def command(context: Any, **values: Any) -> None:
+        plugins.load()
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
         if heard:
@@ -115,6 +118,8 @@ def _parameter(
     base, *more = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     info = next((one for one in more if isinstance(one, ParameterInfo)), None)
     if info is None or info.help is None:
+        if name not in said:
+            raise TypeError(f"the docstring says nothing of the parameter {name!r} of a command.")
         about = said[name]
         options: dict[str, Any] = {"help": about.help, "metavar": about.metavar}
         options |= {"show_default": about.default or True, "rich_help_panel": about.panel}

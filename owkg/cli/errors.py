@@ -27,6 +27,7 @@ _OPTIONS = {
     "ranks": "FILE",
     "systems": "FILE",
     "graph": "--kg",
+    "kind": "--from",
     "k": "K",
     "p": "P",
 }
@@ -117,6 +118,7 @@ def guarded(
             sys.stdout.flush()
     except typer.TyperException as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
+        message = message.replace("Value error, ", "")  # a word of what Typer checks choices with
         code = 2
     except (KeyboardInterrupt, typer.Abort):
         code, message = 130, ""

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
-from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import Topics, read_run
 from owkg.judge.schema import ASKED, RUN, checked, once, write_fields
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
@@ -19,6 +18,7 @@ from owkg.kg.names import asked_entity, known_entity, query_text
 from owkg.kg.triples import ids
 from owkg.ranks import read_ranks
 from owkg.ranks.build import answer_sides
+from owkg.ranks.files import holds_ranks
 
 _LIST = ("model", "query")
 
@@ -263,7 +263,7 @@ def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame
 def _read(path: Path, topics: Topics) -> pl.DataFrame:
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
-    if not is_rank_table(path):
+    if not holds_ranks(path):
         return read_run(path, topics=topics).rename({"tag": "model"}).select(RUN)
     table = read_ranks(path).frame
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])

@@ -13,7 +13,6 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError, naming
-from owkg.files.delimited import is_rank_table
 from owkg.ir.trec import read_run
 from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
@@ -24,6 +23,7 @@ from owkg.kg.graph import graph_checked
 from owkg.kg.names import known_entity, query_text
 from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
 from owkg.ranks.dataset import is_dataset
+from owkg.ranks.files import holds_ranks
 from owkg.ranks.partitions import whole_table
 from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.together import file_names
@@ -157,7 +157,7 @@ def _systems(
     intersect: bool,
 ) -> QrelsRanks:
     found: dict[str, RankTable] = {}
-    owner: dict[str, Any] = {}
+    owner: dict[str, str] = {}
     undetermined = 0.0
     judged = _judged(qrels) if any(_is_table(source) for _, source in sources) else None
     for called, source in _folders_named(sources):
@@ -165,13 +165,21 @@ def _systems(
         undetermined = max(undetermined, share)
         for system, table in tables.items():
             if system in found:
-                table = with_more_seeds(found[system], table, f"the system {system!r}", owner[system], source)
-            found[system], owner[system] = table, source
+                both = owner[system], _where(source)
+                table = with_more_seeds(found[system], table, f"the system {system!r}", *both)
+            found[system], owner[system] = table, _where(source)
     _refuse_raw_beside_filtered(found)
     _compare_filters(found)
     if judged is not None and qrels is not None:
         _note_unasked(_called(qrels), judged, list(found.values()))
     return QrelsRanks(name, found, undetermined)
+
+
+def _where(source: object) -> str:
+    """What messages call the source of a system."""
+    if isinstance(source, RankDataset):
+        return source.source
+    return str(source) if isinstance(source, Path) else "another table"
 
 
 def _folders_named(sources: list[tuple[str | None, Any]]) -> list[tuple[str | None, Any]]:
@@ -208,7 +216,7 @@ def seed_notes(scores: Scores) -> None:
 
 
 def _is_table(source: RankTable | pl.DataFrame | RankDataset | Path) -> bool:
-    return not isinstance(source, Path) or is_rank_table(source) or is_dataset(source)
+    return not isinstance(source, Path) or holds_ranks(source) or is_dataset(source)
 
 
 def _called(qrels: Qrels) -> str:

@@ -9,7 +9,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.ir import judge
+from owkg.ir import Judged, judge
 from owkg.ir.names import EXAMPLES, Measure, measures_named
 from owkg.ir.trec import read_qrels, read_run
 from owkg.judge.scores import Scores
@@ -92,7 +92,7 @@ def topic_scores(
     for run in runs.values():
         lists = judge(run.join(kept, on="query", how="semi"), judgements, relevance_level=level)
         queries = lists.queries
-        values.append([one.of(lists) for one in measures])
+        values.append([_of_queries(one, lists) for one in measures])
     value = np.array(values, np.float64).transpose(1, 0, 2)
     return Scores(
         systems=tuple(runs),
@@ -104,6 +104,15 @@ def topic_scores(
         value=value,
         weight=np.ones((len(measures), len(queries))),
     )
+
+
+def _of_queries(measure: Measure, lists: Judged) -> np.ndarray:
+    """The values of a measure; ValueError unless they are a finite number a query."""
+    value = np.asarray(measure.of(lists))
+    if value.shape != (len(lists.queries),) or value.dtype.kind not in "biuf" or not np.isfinite(value).all():
+        must = f"must give a finite number for each of {len(lists.queries)} queries"
+        raise ArgumentError("metrics", f"{must}, which {measure.name} does not.")
+    return value
 
 
 def by_query(scores: Scores) -> pl.DataFrame:

@@ -72,7 +72,7 @@ def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
 def require_column(columns: Sequence[str], breakdown: Breakdown) -> None:
     """Raises ValueError if a rank table of these columns cannot be divided so."""
     if breakdown.column not in columns:
-        hint = "" if breakdown is Breakdown.SEED else "; owkg.ranks.annotated (--kg) counts it in a graph"
+        hint = "" if breakdown is Breakdown.SEED else "; `kg` counts it in a graph (owkg.ranks.annotated)"
         raise ArgumentError(
             "by", f"must name a column of the rank table, got {breakdown.value}, which it lacks{hint}."
         )

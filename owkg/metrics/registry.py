@@ -4,6 +4,10 @@ The rank weights come from `owkg.rank_weights.registry`, the gains over lists fr
 names, the listing, the near names of errors and PyKEEN's keys are derived from the entries.
 """
 
+from typing import Any
+
+import numpy as np
+
 from owkg.errors import ArgumentError
 from owkg.ir.names import MEASURES, Measure, measure
 from owkg.metrics import measures
@@ -320,23 +324,33 @@ def register_metric(entry: Entry | ListGain) -> None:
         ('macro-squared-rr', 'asquared-rr')
         >>> unregister_metric("squared-rr")
     """
+    gain = _gain_checked(entry) if isinstance(entry, ListGain) else None
     if isinstance(entry, ListGain):
-        GAINS[entry.name] = entry
         entry = _of_gain(entry)
     if not isinstance(entry, Entry) or not all(isinstance(text, str) for text in entry[:7]):
         raise ArgumentError("entry", f"must be of owkg.metrics.Entry or ListGain, got {entry!r}.")
     if entry.better not in ("larger", "smaller", "-"):
         raise ArgumentError("entry", f"must be better larger, smaller or -, got {entry.better!r}.")
-    if any(word != folded_name(word) for word in entry.words):
-        raise ArgumentError("entry", f"must have aliases in lower case, and no M, got {entry.words}.")
-    unregister_metric(entry.name)
+    if not isinstance(entry.aliases, tuple) or not callable(entry.make):
+        raise ArgumentError("entry", "must have a tuple of aliases, and a function that makes the metric.")
+    if any(word != folded_name(word) or not word or "," in word for word in entry.words):
+        must = "must have names and aliases in lower case, without commas, and no M"
+        raise ArgumentError("entry", f"{must}, got {entry.words}.")
+    before = _OWN.get(entry.name)
     for word in (entry.example, *entry.aliases):
+        if before is not None and next(before.matches(folded_name(word)), None) is not None:
+            continue
         if found := _found(word, folded_name(word)) or measure(word):
             raise ArgumentError("entry", f"must have names of its own, got {word!r}, which is {found.name}.")
     texts = next(entry.matches(folded_name(entry.example)), None)
     if texts is None:
         raise ArgumentError("entry", f"must have an example of {entry.name!r}, got {entry.example!r}.")
-    made = entry.made(entry.example, texts)
+    if gain is not None:
+        GAINS[gain.name] = gain  # whose name is of no gain of owkg, as the names above are not
+    try:
+        made = entry.made(entry.example, texts)
+    except TypeError as error:
+        raise ArgumentError("entry", f"must make the metric of its parameters: {error}") from None
     kinds = {RankWeight: RANK_WEIGHTS, Metric: METRICS, Measure: MEASURES}
     if type(made) not in kinds:
         raise ArgumentError("entry", f"must make a RankWeight, a Metric or a Measure, got {made!r}.")
@@ -346,14 +360,34 @@ def register_metric(entry: Entry | ListGain) -> None:
         probed(made)
     if entry.better != "-" and getattr(made, "larger_is_better", True) != (entry.better == "larger"):
         raise ArgumentError("entry", f"says that {entry.better} is better; what it makes says otherwise.")
+    unregister_metric(entry.name)
+    if gain is not None:
+        GAINS[gain.name] = gain
     _OWN[entry.name] = entry
     kinds[type(made)].add(entry)
+
+
+def _gain_checked(gain: ListGain) -> ListGain:
+    """A gain over lists, tried on a few positions; ValueError if it gives no finite numbers."""
+    if not isinstance(gain.name, str) or not callable(gain.discount) or not callable(gain.ideal):
+        raise ArgumentError("entry", f"must have a name, a discount and an ideal, got {gain!r}.")
+    with np.errstate(all="ignore"):
+        discount: Any = gain.discount(np.arange(1, 6))
+    if np.shape(discount) != (5,) or not np.isfinite(np.asarray(discount, np.float64)).all():
+        must = "must have a discount of positions [n] that is n finite numbers"
+        raise ArgumentError("entry", f"{must}, got {discount!r}.")
+    ideal: Any = gain.ideal(np.cumsum(discount), np.array([1, 2, 3]), 5)
+    if np.shape(ideal) != (3,) or not (np.asarray(ideal, np.float64) > 0).all():
+        must = "must have an ideal of lists [n] that is n numbers above 0"
+        raise ArgumentError("entry", f"{must}, got {ideal!r}.")
+    return gain
 
 
 def unregister_metric(name: str) -> None:
     """Takes out what `register_metric` has added under a name; nothing where there is no such."""
     entry = _OWN.pop(name, None)
     if entry is not None:
+        GAINS.pop(name.removeprefix("macro-").partition("@")[0], None)
         for registry in (RANK_WEIGHTS, METRICS, MEASURES):
             registry.remove(entry)
 

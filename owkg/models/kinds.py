@@ -33,6 +33,7 @@ class _Registered(Mapping[str, Kind]):
 
 MODELS = _Registered(*(file.KIND for file in _FILES))
 """Every kind of model, by name."""
+_OURS = frozenset(MODELS.held)
 
 
 def register_model(kind: object) -> None:
@@ -42,11 +43,12 @@ def register_model(kind: object) -> None:
     variable OWKG_PLUGINS names it.
 
     Raises:
-        ArgumentError: if another kind has the name, or the kind is not whole: see `Kind`.
+        ArgumentError: if a model of owkg has the name, or the kind is not whole: see `Kind`.
     """
     own = whole_kind(kind)
-    if MODELS.held.setdefault(own.name, own) is not own:
+    if own.name in _OURS and MODELS.held[own.name] is not own:
         raise ArgumentError("name", f"must not be that of another model, got {own.name!r}.")
+    MODELS.held[own.name] = own
 
 
 def kind(name: object) -> Kind:

@@ -9,7 +9,6 @@ import polars as pl
 
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
-from owkg.files.delimited import is_rank_table
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
@@ -22,6 +21,7 @@ from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
 from owkg.pools.trivial import rule_counts, triples_of, trivial
+from owkg.ranks.files import holds_ranks
 
 MADE_BY = "owkg pool"
 """What `metadata.json` of a pool says."""
@@ -115,7 +115,7 @@ def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _
     run, dropped = (read, 0) if apart else aligned(read, intersect=settings["intersect"])
     if dropped:
         notes.append(f"{dropped:,} queries are left out, which some system does not answer.")
-    tables = [path.name for path in paths if is_rank_table(path)]
+    tables = [path.name for path in paths if holds_ranks(path)]
     notes += [f"{name} is a rank table: only its tested answers are pooled." for name in tables]
     if settings["covered"]:
         run = _covered(run, graph, settings["truth"], notes)

@@ -149,32 +149,43 @@ class RankDataset:
             kinds["model"] = pl.col("model").cast(pl.String, strict=False)
         return seeds_of(pl.concat([part.with_columns(**kinds) for part in parts]).drop_nulls())
 
+    @property
+    def other_columns(self) -> list[str]:
+        """The columns that are none of those, and are of one type in all files: `score` for one."""
+        first = self.files[0]
+        return [
+            name
+            for name, kind in first.schema.items()
+            if name not in self.columns and all(file.schema.get(name) == kind for file in self.files)
+        ]
+
     def batches(
-        self, on_progress: Callable[[int, int], None] | None = None
+        self, on_progress: Callable[[int, int], None] | None = None, *, others: bool = False
     ) -> Iterator[tuple[int, pl.DataFrame]]:
         """The number of a file, and some of its rows as `owkg.ranks.validated` gives them, in their order.
 
         Args:
             on_progress: called with (done, total) rows.
+            others: with `other_columns` too.
 
         Raises:
             ValueError: as `owkg.ranks.validated`, naming the file and the row in it.
         """
-        done = 0
+        done, columns = 0, [*self.columns, *(self.other_columns if others else ())]
         for number, file in enumerate(self.files):
             # A row takes much where a file is hostile, or labels are long.
             size = max(1, min(_BATCH, 2**29 * file.rows // max(file.unpacked, 1)))
             require_bounded(
                 file.path, file.path.stat().st_size, file.unpacked * min(size, file.rows) // file.rows
             )
-            own = [name for name in self.columns if name in file.schema and name not in file.named]
+            own = [name for name in columns if name in file.schema and name not in file.named]
             scan = scan_parquet(file.path).select(own)
             for start in range(0, file.rows, size):
                 rows = collected_scan(file.path, scan.slice(start, size))
                 rows = rows.with_columns(**{name: pl.lit(text) for name, text in file.named.items()})
                 if self.model is not None and "model" not in rows.columns:
                     rows = rows.with_columns(model=pl.lit(self.model))
-                yield number, _checked(rows.select(self.columns), file.path, start)
+                yield number, _checked(rows.select(columns), file.path, start)
                 done += len(rows)
                 if on_progress is not None:
                     on_progress(done, self.rows)

@@ -9,7 +9,7 @@ from typing import IO, Any, cast
 import polars as pl
 
 from owkg import checks, plugins
-from owkg.files.delimited import read_text_table, separator
+from owkg.files.delimited import is_rank_table, read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import written_aside
 from owkg.kg import KnowledgeGraph
@@ -52,7 +52,12 @@ def read_ranks(
 def own_importer(path: Path) -> Importer | None:
     """The importer of a user's own that holds a file for one of its kind; None where none does."""
     plugins.load()
-    return next((one for one in OWN.values() if path.is_file() and one.holds and one.holds(path)), None)
+    return next((one for one in OWN.values() if path.is_file() and one.is_of(path)), None)
+
+
+def holds_ranks(path: Path) -> bool:
+    """Whether a file is a rank table by its name, or of a kind that a user has registered."""
+    return is_rank_table(path) or own_importer(path) is not None
 
 
 def read_lacking(

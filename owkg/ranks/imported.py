@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from owkg.kg.graph import KnowledgeGraph
+from owkg.ranks.table import validated
 
 
 class Imported(NamedTuple):
@@ -42,9 +43,30 @@ class Importer(NamedTuple):
     holds: Callable[[Path], bool] | None = None
 
     def imported(self, path: Path, graph: KnowledgeGraph | None, **options: Any) -> Imported:
-        """What `read` gives."""
-        found = self.read(path, graph, **options)
-        return found if isinstance(found, Imported) else Imported(found)
+        """What `read` gives; of an importer of a user's own, validated.
+
+        Raises:
+            ValueError: naming the file, if `read` raises anything, or what it gives is no rank table.
+        """
+        if self.holds is None:
+            return self.read(path, graph, **options)
+        try:
+            found = self.read(path, graph, **options)
+        except (ValueError, OSError):
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"{path}: cannot be read as {self.what}: {type(error).__name__}: {error}"
+            ) from error
+        found = found if isinstance(found, Imported) else Imported(found)
+        return found._replace(table=validated(found.table, source=str(path)))
+
+    def is_of(self, path: Path) -> bool:
+        """Whether a file is of this kind; ValueError, naming the importer, if `holds` raises anything."""
+        try:
+            return self.holds is not None and bool(self.holds(path))
+        except Exception as error:
+            raise ValueError(f"{path}: `holds` of the importer {self.name!r} fails: {error}") from error
 
 
 OWN: dict[str, Importer] = {}

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from owkg import plugins
+from owkg import checks, plugins
 from owkg.errors import ArgumentError
-from owkg.kg.graph import KnowledgeGraph
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.ranks import lists, matrices
 from owkg.ranks.build import default_filters
 from owkg.ranks.files import own_importer, read_ranks
@@ -125,6 +125,8 @@ def register_importer(importer: Importer) -> None:
         raise ArgumentError(
             "importer", f"must be of owkg.ranks.Importer, with read and holds, got {importer!r}."
         )
+    if not isinstance(importer.name, str) or not importer.name or not isinstance(importer.what, str):
+        raise ArgumentError("importer", f"must have a name and what messages call it, got {importer!r}.")
     if importer.name in IMPORTERS:
         raise ArgumentError("importer", f"must have a name of its own, got {importer.name!r}.")
     OWN[importer.name] = importer
@@ -148,7 +150,9 @@ def convert(
         ValueError: naming the file and its place; if it is of no kind, or an option says nothing about it.
         OSError: if the file cannot be opened.
     """
-    path = Path(path)
+    path = checks.path("path", path)
+    if graph is not None:
+        graph_checked(graph)
     known = importers()
     if kind is not None and kind not in known:
         raise ArgumentError("kind", f"must be one of {', '.join(known)}, got {kind!r}.")

@@ -161,13 +161,14 @@ def whole_table(dataset: RankDataset, on_progress: Progress = None) -> RankTable
     Raises:
         ValueError: as `owkg.ranks.validated`, naming file and row; if two files rank a task.
     """
-    parts = [rows.with_columns(file=pl.lit(file, pl.Int32)) for file, rows in dataset.batches(on_progress)]
+    batches = dataset.batches(on_progress, others=True)
+    parts = [rows.with_columns(_file=pl.lit(file, pl.Int32)) for file, rows in batches]
     frame = pl.concat([part.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)) for part in parts])
     if len(dataset.files) > 1:
         keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
         if frame.select(pl.struct(keys).hash()).to_series().n_unique() < len(frame):
-            _refuse_twice(frame, dataset)
-    return RankTable.trusted(frame.drop("file"), {"source": dataset.source})
+            _refuse_twice(frame.drop("file", strict=False).rename({"_file": "file"}), dataset)
+    return RankTable.trusted(frame.drop("_file"), {"source": dataset.source})
 
 
 @contextmanager

@@ -374,3 +374,10 @@ def test_what_needs_all_ranks_has_a_dataset_in_memory_or_says_what_is_lacking(ta
     monkeypatch.setattr(partitions, "free_memory", lambda: 2**28)
     with pytest.raises(ValueError, match=r"^`interval` must leave memory for all .* ranks at once: .* GiB"):
         owkg.evaluate(folder, "mrr", **options)
+
+
+def test_a_folder_keeps_what_other_commands_ask_of_a_file(table, tmp_path):
+    scored = table.with_columns(score=pl.int_range(pl.len()) * 0.5)
+    read = partitions.whole_table(written(scored, tmp_path / "ranks")).frame
+    key = ["head", "relation", "tail", "side", "model"]
+    assert read.sort(key)["score"].to_list() == scored.sort(key)["score"].to_list()

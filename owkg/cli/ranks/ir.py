@@ -46,6 +46,8 @@ def ir(
     from owkg.judge.topics import DEFAULT, evaluate_runs
 
     if list_:
+        if runs or qrels is not None:
+            raise ValueError("--list prints all measures, and takes no RUN and no --qrels.")
         from owkg.cli.ranks.metrics_output import print_listing
 
         letters = "p positions, R relevant answers that are known, g relevance."

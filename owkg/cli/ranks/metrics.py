@@ -101,6 +101,8 @@ def metrics(
     from owkg.cli.ranks import metrics_output as output
 
     if list_:
+        if files:
+            raise ValueError(f"--list prints all metrics, and takes no FILE, got {files[0]}.")
         from owkg.metrics.registry import LISTING
 
         output.print_listing(LISTING, format_, _LETTERS)

@@ -42,8 +42,9 @@ def print_full_values(
     import polars as pl
 
     from owkg.metrics import full_values, full_values_of_published
-    from owkg.ranks import read_ranks
+    from owkg.ranks import RankDataset, read_ranks
     from owkg.ranks.dataset import is_dataset
+    from owkg.ranks.partitions import whole_table
 
     negatives, num_entities, published = among.sampled_negatives, among.num_entities, among.published
     assert negatives is not None
@@ -62,12 +63,10 @@ def print_full_values(
             values, names, negatives=negatives, num_entities=num_entities, rounding=rounding
         )
     else:
-        if sets := [path for path in files if is_dataset(path)]:
-            raise ValueError(f"{sets[0]}: must be a rank table with --sampled-negatives, not a dataset.")
-        check_readable(files)
+        check_readable([path for path in files if not is_dataset(path)])
         parts = []
         for path in files:
-            table = read_ranks(path)
+            table = whole_table(RankDataset.of(path)) if is_dataset(path) else read_ranks(path)
             ranked = int(table.frame["candidates"].max() or 0)  # pyright: ignore[reportArgumentType]
             if ranked != negatives + 1:
                 raise ValueError(
