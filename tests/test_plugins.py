@@ -187,10 +187,8 @@ def test_what_was_registered_stays_where_the_next_one_is_refused():
 def test_modules_are_imported_in_their_order_and_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = "p = Path('log'); p.write_text((p.read_text() if p.exists() else '') + '{} ')\n"
+    begin = "from pathlib import Path\nfrom owkg.metrics import metric\nmetric('mrr')\n"
     for name in ("first", "other", "polars"):
-        lines = "from pathlib import Path\nfrom owkg.metrics import metric\nmetric('mrr')\n" + told.format(
-            name
-        )
         (tmp_path / f"{name}.py").write_text(begin + told.format(name))
     monkeypatch.setenv(plugins.VARIABLE, "first.py,other.py,first.py,polars.py")
     monkeypatch.setattr(plugins, "_waiting", None)
