@@ -242,6 +242,7 @@ def of_tasks(tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Progress
         for (group, side), parts in groupby(found, key=lambda cut: cut[0][:2]):
             whole, *seeds = (in_memory(own, plan.options(group)) for _, own in parts)
             yield Cut(group, side, whole, seeds)
+            del whole, seeds  # before the next ones are there: each is as large as the ranks
 
     return Fold("ranks", cuts(), len(rows), int((tasks.optimistic < tasks.pessimistic).sum()))
 

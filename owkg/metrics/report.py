@@ -157,6 +157,7 @@ def report_and_sizes(
             bool(np.isnan(one.expectation_standard_error)) for by in found.values() for one in by.values()
         )
         frames.append(_frame_of(found, cut))
+        del cut
     if not frames:
         raise ArgumentError("sides", f"must name a side that the table has, got {', '.join(sides)}.")
     if in_parts and left_out:
