@@ -7,7 +7,7 @@ from jaxtyping import Array, Float64, Int32
 from numpy.typing import ArrayLike
 
 from owkg.classification.negatives import NEGATIVES, drawn_negatives
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.kg import KnowledgeGraph, joined_splits, relation_categories
 from owkg.kg.triples import labelled, triples_checked
 from owkg.models import Trained, score
@@ -78,10 +78,11 @@ def scored_triples(
         raise ArgumentError("fit", f"must be another split than is measured, got {fit!r} twice.")
     categories = np.asarray(relation_categories(graph.splits["train"], graph.num_relations))
     parts, drawn = [], []
-    for number, part in enumerate((fit, split)):
-        own = {"positive": joined_splits(graph, [part])}
+    for number, (name_of_part, part) in enumerate((("fit", fit), ("split", split))):
+        with naming({"split": f"`{name_of_part}`"}):
+            own = {"positive": joined_splits(graph, [part])}
         if not len(own["positive"]):
-            raise ArgumentError("split", f"must have triples to classify, got {part!r}, which has none.")
+            raise ArgumentError(name_of_part, f"must have triples to classify, got {part!r}, which has none.")
         for label, ending in (("negative", "_negatives"), ("unknown", "_unknown")):
             if f"{part}{ending}" in graph.splits and not (negatives and label == "negative"):
                 own[label] = graph.splits[f"{part}{ending}"]

@@ -147,10 +147,11 @@ def test_json_has_what_the_library_says(folder, call):
 
 
 def test_equal_seeds_give_equal_numbers_and_tests_differ(folder, call):
-    asked = ("compare", *three(folder), "--metric", "macro-mrr", "--format", "json", "--draws", 200)
-    first, again, other, student = (
-        call(*asked, *more)[1] for more in ((), (), ("--seed", 1), ("--test", "t", "--correction", "none"))
-    )
+    asked = ("compare", *three(folder), "--metric", "macro-mrr", "--format", "json")
+    drawn = (*asked, "--draws", 200)
+    first, again, other = (call(*drawn, *more)[1] for more in ((), (), ("--seed", 1)))
+    student = call(*asked, "--test", "t", "--correction", "none")[1]
+    assert "--draws has no effect with --test t" in call(*drawn, "--test", "t")[2]
     assert first == again
     p = [[row["p_value"] for row in json.loads(text)["pairs"]] for text in (first, other, student)]
     assert p[0] != p[1]

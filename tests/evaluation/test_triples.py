@@ -74,7 +74,7 @@ def test_bad_arguments(world):
     with pytest.raises(ArgumentError, match="one label, got 'a s c' as positive and negative"):
         scored_triples(trained, KnowledgeGraph(graph.entities, graph.relations, both))
     empty = graph.splits | {"valid": np.empty((0, 3), np.int32)}
-    with pytest.raises(ArgumentError, match="`split` must have triples to classify, got 'valid'"):
+    with pytest.raises(ArgumentError, match="`fit` must have triples to classify, got 'valid'"):
         scored_triples(trained, KnowledgeGraph(graph.entities, graph.relations, empty))
     wrong = trained.params | {"entity": trained.params["entity"].at[2].set(np.nan)}
     with pytest.raises(ArgumentError, match="`trained` must give scores that are finite"):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from owkg.cli import options
+from owkg.cli.commands import Given
 from owkg.cli.inputs import graph_of, names_of_systems, noted
 from owkg.cli.options import split_list
 from owkg.cli.output import show
@@ -16,6 +17,7 @@ from owkg.terminal.progress import progress
 def compare(
     files: options.Systems,
     *,
+    given: Given,
     qrels: list[str] | None = None,
     kg: options.GraphOfSystems = None,
     metric: options.MetricsOfSystems = None,
@@ -59,6 +61,8 @@ def compare(
     from owkg.ir.names import measures_named
     from owkg.judge import compare as compared
 
+    if test != "randomisation":
+        given.refuse(["draws"], f"has no effect with --test {test}, which draws nothing")
     if out is not None:
         writable_folder(out)
     names = names_of_systems(metric)
