@@ -25,7 +25,7 @@ def filtered_by(names: Sequence[str]) -> str:
 
 def filter_note(table: "pl.DataFrame", split: str | None, names: Sequence[str]) -> list[str]:
     """A note if splits filter, but the answers that are ranked do not leave each other's candidates."""
-    if not names or table["filtered"].all():
+    if not names or "filtered" not in table.columns or table["filtered"].all():
         return []
     what = "some answers that are ranked are" if split is None else f"{split} is"
     return [

@@ -108,8 +108,15 @@ class Added(Gathered):
         if weight is not None:
             columns["weight"] = weight.astype(np.float64, copy=False)
         more = pl.DataFrame(columns).group_by(list(columns)).agg(many=pl.len().cast(pl.Int64))
-        merged = pl.concat([before, more]) if len(before) else more
-        merged = merged.group_by(list(columns)).agg(pl.col("many").sum())
+        # A part without weights weighs 1, beside one in which a row that stands twice weighs 2.
+        parts = [part for part in (before, more) if len(part)]
+        names = ["candidates", *(["weight"] if any("weight" in part.columns for part in parts) else [])]
+        filled = [
+            part if len(part.columns) > len(names) else part.with_columns(weight=pl.lit(1.0))
+            for part in parts
+        ]
+        merged = pl.concat([part.select(*names, "many") for part in filled])
+        merged = merged.group_by(names).agg(pl.col("many").sum())
         self._shapes[weighting] = merged if len(merged) <= _SHAPES else None
 
     def add_below(self, tasks: Tasks) -> None:

@@ -130,10 +130,16 @@ def parameter(letter: str, text: str) -> float:
     return int(value) if letter == "K" and value.is_integer() else value
 
 
+# Letters of a name at most: longer ones would take long to be told from every way to write a metric.
+_LONGEST = 1000
+
+
 def folded_name(name: object) -> str:
     """A name in lower case, with `-` for spaces and underscores."""
     if not isinstance(name, str):
         raise ValueError(f"the name of a metric must be text, got {name!r}.")
+    if len(name) > _LONGEST:
+        raise ValueError(f"the name of a metric must have at most {_LONGEST} letters, got {len(name):,}.")
     folded = re.sub(r"\s*([@,])\s*", r"\1", name.strip().lower())
     return re.sub(r"[\s_]+", "-", folded)
 

@@ -1,6 +1,6 @@
 """Importers: what each kind of file is told apart by, and how it becomes a rank table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +132,23 @@ def register_importer(importer: Importer) -> None:
     OWN[importer.name] = importer
 
 
+def importer_of(path: Path, kind: str | None, options: Iterable[str]) -> Importer:
+    """The importer of that name, or the one that the name and content of a file tell.
+
+    Raises:
+        ValueError: if there is none, or one of the options says nothing about its files.
+    """
+    known = importers()
+    if kind is not None and kind not in known:
+        raise ArgumentError("kind", f"must be one of {', '.join(known)}, got {kind!r}.")
+    found = own_importer(path) if kind is None else known[kind]
+    found = known[kind_of(path)] if found is None else found
+    for name in options:
+        if name not in found.options:
+            raise ArgumentError(name, f"says nothing about {found.what}, which {path} is.")
+    return found
+
+
 def convert(
     path: str | Path, kind: str | None = None, graph: KnowledgeGraph | None = None, **options: Any
 ) -> Imported:
@@ -153,13 +170,6 @@ def convert(
     path = checks.path("path", path)
     if graph is not None:
         graph_checked(graph)
-    known = importers()
-    if kind is not None and kind not in known:
-        raise ArgumentError("kind", f"must be one of {', '.join(known)}, got {kind!r}.")
-    chosen = own_importer(path) if kind is None else known[kind]
-    chosen = known[kind_of(path)] if chosen is None else chosen
     given = {name: value for name, value in options.items() if value is not None}
-    for name in ([] if graph is None else ["graph"]) + list(given):
-        if name not in chosen.options:
-            raise ArgumentError(name, f"says nothing about {chosen.what}, which {path} is.")
+    chosen = importer_of(path, kind, ([] if graph is None else ["graph"]) + list(given))
     return chosen.imported(path, graph, **given)

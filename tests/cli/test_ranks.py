@@ -317,3 +317,16 @@ def test_ranks_after_a_sort(folder, call, refused):
         "scores.npz --kg graph --sort slow --out s.csv"
     )
     assert "says nothing about a TREC run" in call("system.run --kg graph --sort stable --out s.csv")[2]
+
+
+def test_a_table_is_written_with_what_it_says_of_its_filter(call):
+    row = {"head": "a", "relation": "r", "tail": "b", "side": "tail", "optimistic": 1, "pessimistic": 1}
+    write_ranks(pl.DataFrame([row | {"candidates": 9}]), "keyed.parquet", {"filter": ["known"]})
+    code, _, err = call("keyed.parquet --out keyed.csv")
+    assert (code, err) == (0, "")
+
+
+def test_an_option_that_says_nothing_is_refused_before_the_graph_is_read(call):
+    code, _, err = call("ranks.parquet --kg nowhere --out b.csv")
+    assert code == 2
+    assert "--kg says nothing about a rank table" in err

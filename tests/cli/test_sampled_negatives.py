@@ -89,3 +89,11 @@ def test_bad_published_values(refused, values):
 def test_published_values_are_numbers(refused, value):
     err = refused("metrics", "--sampled-negatives", 5, "--num-entities", 99, "--published", f"mrr={value}")
     assert "--published must be METRIC=VALUE" in err
+
+
+def test_a_folder_is_as_its_file(call, sampled, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.parquet").write_bytes(sampled.read_bytes())
+    asked = ("--sampled-negatives", 20, "--num-entities", 500, "--format", "json")
+    file, folder = (json.loads(call("metrics", path, *asked)[1]) for path in (sampled, tmp_path / "folder"))
+    assert [row | {"file": ""} for row in file] == [row | {"file": ""} for row in folder]

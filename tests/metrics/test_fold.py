@@ -381,3 +381,11 @@ def test_a_folder_keeps_what_other_commands_ask_of_a_file(table, tmp_path):
     read = partitions.whole_table(written(scored, tmp_path / "ranks")).frame
     key = ["head", "relation", "tail", "side", "model"]
     assert read.sort(key)["score"].to_list() == scored.sort(key)["score"].to_list()
+
+
+def test_a_row_that_stands_twice_in_one_part_alone(small_parts, table, tmp_path):
+    plain = table.filter(model="b").drop("weight")
+    twice = pl.concat([plain, plain[:1]])
+    names = [metric(name) for name in ("mrr", "gmr", "hmr", "median_rank")]
+    found = report(written(twice, tmp_path / "ranks", files=1), names, sides=("both",))
+    same(found, report(twice, names, sides=("both",)))

@@ -320,3 +320,8 @@ def test_any_text_is_a_metric_or_a_value_error(name):
 def test_a_number_written_with_a_great_exponent_is_answered_at_once():
     with pytest.raises(ValueError, match="finite"):
         rank_weight("p-mrr@1e99999999")
+
+
+def test_a_name_without_end_is_refused_at_once():
+    with pytest.raises(ValueError, match="at most 1000 letters, got 100,000"):
+        rank_weight("strat-" + "1" * 99_994)

@@ -76,34 +76,35 @@ def convert(
     """
     from owkg import ranks
     from owkg.ranks.files import path_checked
+    from owkg.ranks.importers import importer_of
 
     out = path_checked(out)
+    given = {
+        "filter_splits": splits_given(filter_),
+        "qrels": qrels,
+        "split": split,
+        "num_entities": num_entities,
+        "tolerance": tolerance,
+        "score": score or None,
+        "sort": sort,
+        "unanswered": unanswered or None,
+        "untied": untied or None,
+        "num_candidates": candidates,
+        "unseen": unseen,
+    }
+    # Before the graph is read, which may take long.
+    importer_of(source, from_, [name for name, value in {"graph": kg, **given}.items() if value is not None])
     check_readable([source, qrels])
     check_writable([out], [source, qrels])
     graph, notes = (None, []) if kg is None else graph_and_notes(kg)
-    table, about, more = ranks.convert(
-        source,
-        from_,
-        graph,
-        filter_splits=splits_given(filter_),
-        qrels=qrels,
-        split=split,
-        num_entities=num_entities,
-        tolerance=tolerance,
-        score=score or None,
-        sort=sort,
-        unanswered=unanswered or None,
-        untied=untied or None,
-        num_candidates=candidates,
-        unseen=unseen,
-    )
+    table, about, more = ranks.convert(source, from_, graph, **given)
     notes += more
     if model is not None:
         table = _named(source, table, model)
     ranks.write_ranks(table, out, about)
     if about.get("filter"):
-        notes += filter_note(table, about["split"], about["filter"])
-        notes += unseen_note(about.get("unseen", {}), about["split"])
+        notes += filter_note(table, about.get("split"), about["filter"])
+        notes += unseen_note(about.get("unseen", {}), about.get("split"))
     _report(out, table, notes, about)
 
 
