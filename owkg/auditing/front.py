@@ -168,6 +168,8 @@ def audit(
         raise ArgumentError("systems", text) from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
+    if isinstance(sample, Mapping):
+        sample = qrels_of("sample", sample)
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample).qrels
     known = _judgements(judged, design, drawn, sparsity_stated=stated is not None)
     box, seen = _box(ready, stated, own, known, drawn, graph, ci)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from owkg.files.storage import writable_folder
+from owkg.files.storage import require_rereadable, writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import plain_text
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def check_readable(paths: Iterable[Path | None]) -> None:
     """Raises the OSError of the first file that cannot be opened; None is no file."""
     for path in filter(None, paths):
+        require_rereadable(path)
         path.open("rb").close()
 
 
