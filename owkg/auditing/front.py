@@ -29,6 +29,8 @@ from owkg.auditing.tables import (
 )
 from owkg.errors import ArgumentError, naming
 from owkg.files.storage import versions
+from owkg.ir.trec import qrels_of
+from owkg.judge.named import is_dictionary
 from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, require_placed, scores
 from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
@@ -297,6 +299,7 @@ def _judgements(judged: Any, design: Any, sample: pl.DataFrame | None, *, sparsi
             if value is not None:
                 raise ArgumentError(name, "is of judgements, and there are none.")
         return _Judged()
+    judged = qrels_of("judged", judged) if is_dictionary(judged) else judged
     one = isinstance(judged, pl.DataFrame | str | PathLike)
     if not one and (not isinstance(judged, Iterable) or isinstance(judged, Mapping)):
         raise ArgumentError("judged", f"must be judgements, or several of them, got {judged!r}.")

@@ -67,6 +67,9 @@ def names_of(
         files: where the systems are.
         own: the names in each.
         fixed: whether the names of a file stay; None: of none.
+
+    Raises:
+        ValueError: if a file is given twice.
     """
     fixed = [False] * len(files) if fixed is None else fixed
     counted = Counter(name for names in own for name in names)
@@ -78,6 +81,9 @@ def names_of(
         called.append(
             {name: (taken if one else f"{taken}/{name}") if name in other else name for name in names}
         )
+    moved = [new for names, stay in zip(called, fixed, strict=True) if not stay for new in names.values()]
+    if twice := [name for name, count in Counter(moved).items() if count > 1]:
+        raise ValueError(f"{twice[0]}: is given twice, so that its systems have the same name; {HINT}.")
     changed = [(old, new) for names in called for old, new in names.items() if old != new]
     if changed:
         alike = ", ".join(repr(name) for name in dict(changed))
