@@ -70,11 +70,11 @@ def _is_number(number: Any, *, whole: bool) -> bool:
     )
 
 
-def parsed(path: Path, text: str) -> Any:
-    """What JSON says.
+def parsed(path: Path, text: str, *, line: int = 1) -> Any:
+    """What JSON says that begins on line `line` of a file.
 
     Raises:
-        ValueError: naming file and line, if it is no JSON, names a key twice in an object, or is nested too
+        JSONError: naming file and line, if it is no JSON, names a key twice in an object, or is nested too
             deeply.
     """
 
@@ -89,15 +89,18 @@ def parsed(path: Path, text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=once)
     except _TwiceError as error:
-        raise ValueError(
-            f"{path}: must name each key of an object once, got {error.args[0]!r} twice."
-        ) from None
+        text = f"must name each key of an object once, got {error.args[0]!r} twice."
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path}, line {error.lineno}: must be JSON ({error.msg}).") from None
+        line, text = line + error.lineno - 1, f"must be JSON ({error.msg})."
     except RecursionError:
-        raise ValueError(f"{path}: must be JSON that is not nested so deep.") from None
+        text = "must be JSON that is not nested so deep."
     except ValueError as error:  # a whole number of too many digits
-        raise ValueError(f"{path}: must be JSON ({error}).") from None
+        text = f"must be JSON ({error})."
+    raise JSONError(f"{path}, line {line}: {text}")
+
+
+class JSONError(ValueError):
+    """Text that is not the JSON that it should be."""
 
 
 class _TwiceError(Exception):

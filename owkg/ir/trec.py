@@ -19,7 +19,7 @@ _RUN = ("query", "q0", "answer", "rank", "score", "tag")
 _RANKED = ("query", "answer", "rank")
 _QRELS = ("query", "zero", "answer", "relevance")
 _BEIR = ("query", "answer", "relevance")
-_RUNS = (
+RUNS = (
     "lines `query Q0 answer rank score tag` (TREC) or `query answer rank` (MS MARCO), predictions of "
     "AnyBURL, or JSON {query: {answer: score}}"
 )
@@ -85,7 +85,7 @@ def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     elif _is_ranked(lines[0]):
         frame = _by_rank(path, lines)
     else:
-        frame = _fields(path, lines, _RUN, _RUNS)
+        frame = _fields(path, lines, _RUN, RUNS)
         score = frame["score"].cast(pl.Float64, strict=False)
         _refuse(path, frame["score"], score.is_null(), "a score must be a number")
         _refuse(path, frame["score"], score.is_nan(), "a score must not be NaN")
@@ -139,6 +139,12 @@ def file_tag(path: Path) -> str:
     return path.name.partition(".")[0] or path.name
 
 
+def begins_as_run(lines: pl.Series) -> bool:
+    """Whether the first lines of a file are those of a run of some kind."""
+    six = 6 in (len(lines[0].split()), len(lines[0].split("\t")))
+    return six or _is_json(lines[0]) or is_predictions(lines) or _is_ranked(lines[0])
+
+
 def looks_like_run(path: Path) -> bool:
     """Whether a file whose name may be that of a rank table begins as runs of TREC or MS MARCO do."""
     if not path.is_file() or path.suffix.lower() == ".parquet":
@@ -176,7 +182,7 @@ def _is_ranked(line: str) -> bool:
 
 def _by_rank(path: Path, lines: pl.Series) -> pl.DataFrame:
     """A run of MS MARCO."""
-    frame = _fields(path, lines, _RANKED, _RUNS)
+    frame = _fields(path, lines, _RANKED, RUNS)
     rank = frame["rank"].cast(pl.Int64, strict=False)
     _refuse(path, frame["rank"], rank.is_null() | (rank < 1), "a rank must be a whole number from 1")
     again = ~frame.select(pl.struct("query", "rank").is_first_distinct()).to_series()
