@@ -271,7 +271,7 @@ def test_duplicates_in_the_graph_are_told(done, folder):
             "--split must be one of train, valid, test, got 'dev'",
         ),
         ("system.run --kg graph --split train --out out.csv", "with --unanswered this is no error"),
-        ("ranks.parquet --from run --kg graph --out out.csv", "ranks.parquet, line 1: must be UTF-8"),
+        ("ranks.parquet --from run --kg graph --out out.csv", "text in UTF-8, but is a Parquet file"),
         ("scores.npz --from table --out out.csv", "scores.npz: a rank table's name ends in"),
         ("system.run --from scores --kg graph --out out.csv", "system.run: no .npz file of scores"),
     ],
