@@ -30,7 +30,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "both.run").write_text(BEST + BEST.replace("Tool", "Other"))
     row = {"head": "a", "relation": "r", "tail": "b", "side": "tail", "candidates": 9, "model": "m"}
     for name, rank in (("x.parquet", 1), ("y.parquet", 2)):
-        write_ranks(pl.DataFrame([row | {"optimistic": rank, "pessimistic": rank}]), name)
+        ranks = {"optimistic": rank, "pessimistic": rank}
+        write_ranks(pl.DataFrame([row | ranks | {"head": head} for head in "acd"]), name)
     return tmp_path
 
 

@@ -200,9 +200,10 @@ def test_the_command(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "line 1: is no JSON"),
-        ("[1]", "line 1: must be an object, got list"),
-        ("[" * 100_000, "line 1: is nested too deeply"),
+        ("{", "line 1: must be one JSON object, whole"),
+        ('{"answers": }', "line 1: must be JSON"),
+        ("[1]", "entry 1: must be an object, got int"),
+        ("[" * 100_000, "line 1: must be JSON that is not nested so deep"),
         ('{"answers": "a", "query": "a|r|?"}', "line 1: must have answers, a list of text"),
         ('{"answers": [], "query": "a r"}', "line 1: a query must be 'head"),
         (
@@ -250,9 +251,9 @@ def test_an_array_of_lists(tmp_path):
             ("?|r|b", 0, None),
         ]
     graph = KnowledgeGraph(("a", "c", "d", " d "), ("r",), {"test": np.array([[0, 0, 3]], np.int32)})
-    assert ranks_of_lists(read_generated(tmp_path / "a.json"), graph).listed.tolist() == [True]
+    assert ranks_of_lists(read_generated(tmp_path / "a.json"), graph).listed.sum() == 1
     graph = graph._replace(entities=("a", "c", "e", "d"))
-    assert ranks_of_lists(read_generated(tmp_path / "a.json"), graph).listed.tolist() == [True]
+    assert ranks_of_lists(read_generated(tmp_path / "a.json"), graph).listed.sum() == 1
 
 
 @pytest.mark.parametrize(

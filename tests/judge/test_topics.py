@@ -281,14 +281,17 @@ OTHER = {"q1": {"d1": 4.0, "d2": 3.0}, "q2": {"d4": np.float32(1)}}
 QRELS = {"q1": {"d1": 1, "d2": 0}, "q2": {"d3": np.int64(1)}}
 
 
+@pytest.mark.filterwarnings("ignore:.*queries without judgements")
 def test_dictionaries_are_runs_and_judgements():
     """As pytrec_eval and ranx have them."""
     values, _ = evaluate_runs({"a": RUN, "b": OTHER}, QRELS, "AP")
     assert dict(values.select("system", "value").rows()) == {"a": 0.75, "b": 0.5}
     assert evaluate_runs(RUN, QRELS, "AP")[0]["system"].to_list() == ["run"]
-    found = owkg.compare({"a": RUN, "b": OTHER}, "AP", qrels={"x": QRELS, "y": {"q1": {"d2": 1}}})
+    found = owkg.compare(
+        {"a": RUN, "b": OTHER}, "AP", qrels={"x": QRELS, "y": {"q1": {"d2": 1}, "q2": {"d4": 1}}}
+    )
     assert found.values.filter(qrels="x")["value"].to_list() == [0.75, 0.5]
-    assert found.values.filter(qrels="y")["value"].to_list() == [1.0, 0.5]
+    assert found.values.filter(qrels="y")["value"].to_list() == [0.5, 0.75]
 
 
 @pytest.mark.parametrize(
@@ -309,12 +312,13 @@ def test_bad_dictionaries(run, message):
 
 
 def test_dictionaries_are_ranked_against_a_graph():
-    triples = np.array([[0, 0, 1], [0, 0, 2]], np.int32)
+    triples = np.array([[0, 0, 1], [0, 0, 2], [1, 0, 2]], np.int32)
     graph = KnowledgeGraph(("a", "b", "c", "d|e"), ("r",), {"train": triples[:0], "test": triples})
-    run = {"a|r|?": {"b": 3.0, "d|e": 2.0, "c": 1.0}}
-    systems = {"x": run, "y": {"a|r|?": {"c": 3.0, "b": 2.0, "d|e": 1.0}}}
-    expected = {"x": 0.75, "y": 1.0}
-    for qrels in ("test", {"a|r|?": {"b": 1, "c": 1}}):
+    same = {"b|r|?": {"c": 1}}
+    run = {"a|r|?": {"b": 3.0, "d|e": 2.0, "c": 1.0}} | same
+    systems = {"x": run, "y": {"a|r|?": {"c": 3.0, "b": 2.0, "d|e": 1.0}} | same}
+    expected = {"x": pytest.approx(5 / 6), "y": 1.0}
+    for qrels in ("test", {"a|r|?": {"b": 1, "c": 1}} | same):
         found = owkg.compare(systems, "mrr", qrels=qrels, graph=graph, ties="pessimistic")
         assert dict(found.values.select("system", "value").rows()) == expected
     with pytest.raises(ValueError, match="`systems`: the graph has no entity 'z'"):
