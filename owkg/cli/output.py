@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from owkg.cli.options import Format
-from owkg.files.storage import written_aside
+from owkg.files.begun import folder_within, new_folder
+from owkg.files.storage import naming_place, written_aside
 from owkg.terminal.latex import latex_escaped, tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
@@ -150,22 +150,12 @@ def written_together(folder: Path) -> Iterator[Path]:
 
     They replace files of the same names; what else is in `folder` stays. Each is named on standard error.
     """
-    import secrets
-
-    aside = folder / f".{secrets.token_hex(4)}.new"
-    aside.mkdir(parents=True)
-    try:
+    with new_folder(lambda: folder_within(folder)) as aside, naming_place(folder, aside):
         yield aside
         # Nothing is written any more: a full disk cannot end this halfway.
         for path in sorted(aside.iterdir()):
             path.replace(folder / path.name)
             print(f"wrote {folder / path.name}", file=sys.stderr)
-    except OSError as error:
-        if error.filename is not None and str(aside) in str(error.filename):
-            raise OSError(f"{folder}: cannot be written: {error.strerror or error}.") from None
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _readable(value: object) -> str:
