@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import collected
+from owkg.cli.inputs import collected, noted
 from owkg.cli.options import Format, OutputFormat, named_values, naming_options, split_list
 from owkg.cli.output import Table, cell, number, show, show_metrics
 
@@ -252,7 +252,7 @@ def _train_seeds(
         raise ValueError(f"`seeds` must be whole numbers, separated by commas, got {seeds!r}.")
     was_there = out.exists()
     try:
-        with progress("training", "steps") as update:
+        with noted(), progress("training", "steps") as update:
             found = train_seeds(kg, config, [int(x) for x in numbers], out, place=place, on_progress=update)
     except (KeyboardInterrupt, SystemExit):
         if not was_there:
