@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from owkg.files.storage import is_stream, require_place, writable_folder
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import plain_text
+from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
     from owkg.kg import KnowledgeGraph
@@ -119,7 +119,7 @@ def names_of_systems(names: Sequence[str] | None) -> list[str]:
 
 def noted_line(text: str) -> None:
     """Says something beside the output."""
-    print(f"owkg: note: {plain_text(text)}", file=sys.stderr)
+    print(f"owkg: note: {one_line(text)}", file=sys.stderr)
 
 
 @contextmanager
