@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError, naming
+from owkg.files.begun import temporary_folder
 from owkg.ir.trec import read_run
 from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
@@ -338,8 +338,8 @@ def _of_run(
             "as AP,nDCG@10."
         )
     if isinstance(qrels, pl.DataFrame):
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "qrels"
+        with temporary_folder("owkg-qrels-") as folder:
+            file = folder / "qrels"
             write_judgements(qrels.with_columns(query_text()), file)
             return _of_run(path, file, graph, intersect, called="qrels")
     file = Path(qrels) if Path(qrels).is_file() else None

@@ -1,7 +1,6 @@
 """`owkg audit`: what may be concluded from ranks, when many true answers are missing."""
 
 import json
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
 from owkg.cli.options import Format, GraphOfSystems, OutputFormat, Seed, TestName, names_given, split_list
-from owkg.cli.output import cell, show, written_together
+from owkg.cli.output import cell, show, write_csv, written_together, wrote
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed, probability_range
@@ -141,7 +140,7 @@ def audit(
         from owkg.report import write_report
 
         write_report(found, path)
-        print(f"wrote {path}", file=sys.stderr)
+        wrote(path)
     if form is Format.JSON:
         show(form, found.payload())
     else:
@@ -170,7 +169,7 @@ def _write(found: "Audit", out: Path) -> None:
     named = {f"audit_{name}.csv": table for name, table in found.items() if len(table)}
     with written_together(out) as aside:
         for name, table in named.items():
-            table.write_csv(aside / name)
+            write_csv(table, aside / name)
         if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
             write_sheet(facts, aside / AUDIT_SHEET, seed=0)
             write_design(aside / AUDIT_SHEET, Design.SHEET, made_by="owkg audit")

@@ -148,7 +148,7 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     import numpy as np
     import polars as pl
 
-    from owkg.cli.output import written_together
+    from owkg.cli.output import write_csv, written_together
     from owkg.plots.judging import stability_figure
 
     metrics, sizes, draws = found.tau.shape
@@ -163,8 +163,8 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[coefficient]
     drawn = table.select("metric", "share", "mean", "lower", "upper").fill_nan(None)
     with written_together(out) as aside:
-        table.write_csv(aside / "stability.csv")
-        every.write_csv(aside / "stability_draws.csv")
+        write_csv(table, aside / "stability.csv")
+        write_csv(every, aside / "stability_draws.csv")
         units = _UNITS[found.unit]
         axes = {"xlabel": f"share of the {units}", "ylabel": f"{label} with all {units}"}
         stability_figure(drawn, aside / "stability", **axes)

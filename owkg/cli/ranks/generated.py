@@ -1,13 +1,12 @@
 """`owkg ranks generated`: lists that a language model writes, as a rank table between two ends."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
 from owkg.cli.options import Format, OutputFormat, Seed, names_given
-from owkg.cli.output import Table, show
+from owkg.cli.output import Table, show, wrote
 from owkg.errors import naming
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def generated(
     values = partial_metrics(found, chosen)
     if out is not None:
         found.table.write(out)
-        print(f"wrote {out}: {len(found.table.frame):,} ranks", file=sys.stderr)
+        wrote(out, f": {len(found.table.frame):,} ranks")
     shown, lines = [], []
     for model, (report, test) in zip(models, parts, strict=True):
         own = values.filter(model=model).drop("model")

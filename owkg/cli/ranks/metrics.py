@@ -1,6 +1,5 @@
 """`owkg metrics`: rank metrics with chance levels and confidence intervals."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,7 +8,7 @@ import typer
 from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, graph_in, metrics_given, noted
 from owkg.cli.options import split_list
-from owkg.cli.output import show, table_of
+from owkg.cli.output import show, table_of, wrote
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
 from owkg.files.storage import writable_folder
@@ -190,7 +189,7 @@ def _computed(
             from owkg.plots.ranks import rank_figures
 
             for path in rank_figures([one for one in tables if isinstance(one, RankTable)], figures):
-                print(f"wrote {path}", file=sys.stderr)
+                wrote(path)
         with progress("Computing", "parts") as update:
             protocol = _filter(tables)  # the tables are given up one by one
             return *reports(paths, tables, graph=graph, on_progress=update, **options), protocol
