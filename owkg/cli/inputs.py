@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from owkg.files.storage import is_stream, require_place, writable_folder
+from owkg.files.storage import is_stream, require_place, require_rereadable, writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import one_line
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def check_readable(paths: Iterable[Path | None]) -> None:
     """Raises the OSError of the first file that cannot be opened; None is no file."""
     for path in filter(None, paths):
+        require_rereadable(path)
         path.open("rb").close()
 
 

@@ -32,8 +32,9 @@ def generated(
     sign test says whether known answers look as if they had been taken out before the lists were ranked.
 
     Args:
-        source (LISTS): JSON lines such as {"head": "oslo", "relation": "capital_of", "answers": ["norway"]};
-            a list without an order has "ranked": false.
+        source (LISTS): JSON lines, or one JSON array of objects, such as
+            {"head": "oslo", "relation": "capital_of", "answers": ["norway"]}; a list without an order has
+            "ranked": false.
         kg (DIR): Folder of the graph.
         out: Rank table to write: .parquet, .csv or .tsv.
         aliases (FILE): Other names of entities: lines of name, a tab, and the label.
