@@ -224,7 +224,7 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
     """As `load_run`, with arrays as `put` makes them (`owkg.train.checkpoints.read_checkpoint`)."""
     noted = require_unchanged(folder)
     config = run_config(folder)
-    entities, relations = (read_labels(folder / name, openke=False) for name in RUN_LABELS.values())
+    entities, relations = (read_labels(folder / name) for name in RUN_LABELS.values())
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
         raise ValueError(f"{folder}: holds no checkpoint yet.")
@@ -273,7 +273,7 @@ def _begin(
         was, now = next(pair for pair in pairs if pair[0] != pair[1])
         raise ValueError(f"{folder / CONFIG}: is of another training: {was!r} there, {now!r} asked for.")
     for kind, name in RUN_LABELS.items():
-        if read_labels(folder / name, openke=False) != getattr(graph, kind):
+        if read_labels(folder / name) != getattr(graph, kind):
             raise ValueError(f"{folder / name}: are other labels than the graph's.")
     if noted.get("facts_sha256") != facts_checksums(graph):
         raise ValueError(f"{folder}: was trained on other facts than those of the graph.")
