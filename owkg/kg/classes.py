@@ -2,9 +2,9 @@
 
 import polars as pl
 
-CLASSES: dict[str, bool] = dict.fromkeys(("1", "+1", "1.0", "true", "yes", "positive"), True) | dict.fromkeys(
-    ("-1", "0", "-1.0", "0.0", "false", "no", "negative"), False
-)
+_TRUE = ("1", "+1", "1.0", "true", "yes", "positive")
+_FALSE = ("-1", "0", "-1.0", "0.0", "false", "no", "negative")
+CLASSES: dict[str, bool] = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 """Spellings in lower case: NTN's files have 1 and -1, others 1 and 0."""
 
 CLASSES_IN_WORDS = "1 or -1 (also +1, 0, true, false, yes, no, positive, negative)"

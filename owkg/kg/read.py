@@ -62,6 +62,15 @@ class Reading(NamedTuple):
     layout: str | None = None
     duplicates: str = "warn"
 
+    def checked(self) -> "Reading":
+        """This; ValueError, naming the argument, if there is no such layout or no such way."""
+        layout_named(self.layout)
+        if self.duplicates not in DUPLICATES:
+            raise ArgumentError(
+                "duplicates", f"must be one of {', '.join(DUPLICATES)}, got {self.duplicates!r}."
+            )
+        return self
+
 
 class _File(NamedTuple):
     """A split's file: its first block, all blocks, and the columns of labels."""
@@ -177,9 +186,7 @@ def read_graph(
             classes, or for the entities of literals and blank nodes; if what stands in the place of
             relations looks like entities.
     """
-    if duplicates not in DUPLICATES:
-        raise ArgumentError("duplicates", f"must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
-    named = layout_named(layout)
+    named = layout_named(Reading(layout, duplicates).checked().layout)
     folder = checks.path("folder", folder)
     progress = _Progress(on_progress)
     tables = _tables(folder, named, progress)

@@ -15,6 +15,7 @@ from owkg.ir.trec import TOPIC
 from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
+from owkg.kg.read import Reading
 from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.design import design_of_pool, write_design
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
@@ -55,6 +56,7 @@ def write_pool(
     overwrite: bool,
     templates: Path | None = None,
     source: str | None = None,
+    reading: Reading | None = None,
 ) -> dict[str, Any]:
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
@@ -68,12 +70,13 @@ def write_pool(
         overwrite: whether a folder that this command wrote is replaced.
         templates: file of templates, for the sheet; None: none.
         source: of `owkg.pools.annotation.write_sheet`.
+        reading: how the folder of the graph is read; None: by its files.
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
     with made_folder(out, made_by=MADE_BY, inputs=runs, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
-        made = _made(runs, None if kg is None else Path(kg), settings)
+        made = _made(runs, None if kg is None else Path(kg), reading or Reading(), settings)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -104,9 +107,9 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world")}
 
 
-def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _Made:
+def _made(paths: Sequence[Path], kg: Path | None, reading: Reading, settings: dict[str, Any]) -> _Made:
     read = read_runs(paths, topics="allowed")
-    graph, notes = _graph(kg, of_topics=bool((read["relation"] == TOPIC).all()))
+    graph, notes = _graph(kg, reading, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
@@ -159,7 +162,7 @@ def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _
     return _Made(run, judged, qrels, graph.relations, said)
 
 
-def _graph(kg: Path | None, *, of_topics: bool) -> tuple[KnowledgeGraph, list[str]]:
+def _graph(kg: Path | None, reading: Reading, *, of_topics: bool) -> tuple[KnowledgeGraph, list[str]]:
     """The graph and what reading it said; of topics one without facts."""
     if kg is None:
         if not of_topics:
@@ -169,7 +172,7 @@ def _graph(kg: Path | None, *, of_topics: bool) -> tuple[KnowledgeGraph, list[st
         raise ArgumentError("kg", f"must be absent where queries are topics, got {kg}.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        graph = read_graph(kg)
+        graph = read_graph(kg, **reading._asdict())
     return graph, [str(warning.message) for warning in caught]
 
 

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
-from owkg.cli.options import Format, GraphOfSystems, OutputFormat, Seed, TestName, names_given, split_list
+from owkg.cli.options import (
+    Format,
+    GraphOfSystems,
+    GraphOptions,
+    OutputFormat,
+    Seed,
+    TestName,
+    names_given,
+    split_list,
+)
 from owkg.cli.output import cell, show, written_together
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
@@ -27,6 +36,7 @@ def audit(
     qrels: str | None = None,
     lists: list[Path] | None = None,
     kg: GraphOfSystems = None,
+    how: GraphOptions,
     metric: list[str] | None = None,
     average: str = "answers",
     sparsity: str | None = None,
@@ -120,7 +130,7 @@ def audit(
             files,
             **({"metrics": names} if names else {}),
             qrels=qrels,
-            graph=graph_of(kg),
+            graph=graph_of(kg, how),
             lists=lists or None,
             average=split_list(average),
             sparsity=_range("sparsity", sparsity),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import check_readable, graph_in, metrics_given, noted
-from owkg.cli.options import split_list
+from owkg.cli.inputs import check_readable, graph_of, metrics_given, noted
+from owkg.cli.options import GraphOptions, split_list
 from owkg.cli.output import show, table_of
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
@@ -27,8 +27,8 @@ _REPLICATES = 1000
 _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`ci`"}
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
-    "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
-    "mean_of_sides", "untied",
+    "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
+    "keys", "figures", "mean_of_sides", "untied",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
@@ -43,6 +43,7 @@ def metrics(
     *,
     given: Given,
     kg: Path | None = None,
+    how: GraphOptions,
     untied: bool = False,
     by: str = "",
     metric: list[str] | None = None,
@@ -114,6 +115,7 @@ def metrics(
         print_full_values(files or [], metric, among, ci, format_)
         return
     given.refuse(["num_entities", "published"], "needs --sampled-negatives")
+    how.require(kg)
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
     if keys == "pykeen" and format_ != "json":
@@ -132,6 +134,7 @@ def metrics(
         found, sizes, protocol = _computed(
             files,
             kg,
+            how,
             reweight,
             figures,
             untied,
@@ -161,6 +164,7 @@ def metrics(
 def _computed(
     files: list[Path],
     kg: Path | None,
+    how: GraphOptions,
     reweight: str | None,
     figures: Path | None,
     untied: bool,
@@ -181,7 +185,7 @@ def _computed(
     needed_by = next((name for name, value in all_ranks.items() if value), None)
     with noted():
         with progress("reading"):
-            graph = None if kg is None else graph_in(kg)
+            graph = graph_of(kg, how)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
             read = read_tables(files, graph, shares=shares, untied=untied, needed_by=needed_by)
             paths, tables = by_model(files, read)

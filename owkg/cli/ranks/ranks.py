@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from owkg.cli.commands import group
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
-from owkg.cli.options import Format, splits_given
+from owkg.cli.options import Format, GraphOptions, splits_given
 from owkg.cli.output import show
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
@@ -21,6 +21,7 @@ def convert(
     out: Path,
     from_: str | None = None,
     kg: Path | None = None,
+    how: GraphOptions,
     filter_: str | None = None,
     qrels: Path | None = None,
     split: str | None = None,
@@ -79,6 +80,7 @@ def convert(
     from owkg.ranks.importers import importer_of
 
     out = path_checked(out)
+    how.require(kg)
     given = {
         "filter_splits": splits_given(filter_),
         "qrels": qrels,
@@ -96,7 +98,7 @@ def convert(
     importer_of(source, from_, [name for name, value in {"graph": kg, **given}.items() if value is not None])
     check_readable([source, qrels])
     check_writable([out], [source, qrels])
-    graph, notes = (None, []) if kg is None else graph_and_notes(kg)
+    graph, notes = (None, []) if kg is None else graph_and_notes(kg, how)
     table, about, more = ranks.convert(source, from_, graph, **given)
     notes += more
     if model is not None:
