@@ -14,6 +14,7 @@ import typer
 from owkg.errors import naming
 
 if TYPE_CHECKING:
+    from owkg.kg.read import Reading
     from owkg.openworld import MissingModel
     from owkg.rank_weights import RankWeight
 
@@ -98,6 +99,38 @@ Intersect = Annotated[
     bool,
     typer.Option("--intersect", help="Leave out queries and answers that some system lacks, and count them."),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """How the folder of a graph is read.
+
+    The folder of the graph:
+        layout (LAYOUT): labelled|integer|openke|kb2e|rotate|libkge|pykeen|ntriples; or of labelled files an
+            order of columns, such as head,tail,relation, or the names of columns in a header line, such as
+            head=subject,relation=predicate,tail=object. [default: by the files]
+        duplicates (warn|keep|drop|error): Triples that a split has more than once: keep them and print a
+            note, keep them, keep the first, or stop. [default: warn, but keep where the command does not
+            depend on them]
+    """
+
+    layout: str | None = None
+    duplicates: str | None = None
+
+    def reading(self, usual: "Reading | None" = None) -> "Reading":
+        """What is given, checked; the rest as `usual`, or as `read_graph` has it."""
+        from owkg.kg.read import Reading
+
+        usual = usual or Reading()
+        return Reading(self.layout or usual.layout, self.duplicates or usual.duplicates).checked()
+
+    def require(self, kg: Path | None) -> None:
+        """Stops where an option is given and no graph, or names nothing."""
+        for name, value in (("layout", self.layout), ("duplicates", self.duplicates)):
+            if kg is None and value is not None:
+                raise ValueError(f"`{name}` has no effect without --kg, got {value!r}.")
+        if self.layout is not None or self.duplicates is not None:
+            self.reading()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from owkg.ir.trec import TOPIC
 from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
+from owkg.kg.read import Reading
 from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.design import design_of_pool, write_design
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
@@ -56,6 +57,7 @@ def write_pool(
     overwrite: bool,
     templates: Path | None = None,
     source: str | None = None,
+    reading: Reading | None = None,
 ) -> dict[str, Any]:
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
@@ -69,6 +71,7 @@ def write_pool(
         overwrite: whether a folder that this command wrote is replaced.
         templates: file of templates, for the sheet; None: none.
         source: of `owkg.pools.annotation.write_sheet`.
+        reading: how the folder of the graph is read; None: by its files.
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
@@ -76,7 +79,7 @@ def write_pool(
     paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
     with made_folder(out, made_by=MADE_BY, inputs=paths, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
-        made = _made(runs, paths, None if kg is None else Path(kg), settings)
+        made = _made(runs, paths, None if kg is None else Path(kg), reading or Reading(), settings)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -107,9 +110,11 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world")}
 
 
-def _made(runs: Any, paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _Made:
+def _made(
+    runs: Any, paths: Sequence[Path], kg: Path | None, reading: Reading, settings: dict[str, Any]
+) -> _Made:
     with naming({"paths": "`runs`"}), _warned() as notes:
-        known = None if kg is None else read_graph(kg)
+        known = None if kg is None else read_graph(kg, **reading._asdict())
         read = read_runs(runs, topics="allowed", graph=known)
     graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:

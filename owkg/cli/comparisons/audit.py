@@ -1,7 +1,6 @@
 """`owkg audit`: what may be concluded from ranks, when many true answers are missing."""
 
 import json
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +10,7 @@ from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
 from owkg.cli.options import (
     Format,
     GraphOfSystems,
+    GraphOptions,
     Names,
     OutputFormat,
     Seed,
@@ -19,7 +19,7 @@ from owkg.cli.options import (
     names_given,
     split_list,
 )
-from owkg.cli.output import cell, show, written_together
+from owkg.cli.output import cell, show, write_csv, written_together, wrote
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed, probability_range
@@ -38,6 +38,7 @@ def audit(
     lists: list[Path] | None = None,
     name: Names = None,
     kg: GraphOfSystems = None,
+    how: GraphOptions,
     metric: list[str] | None = None,
     average: str = "answers",
     sparsity: str | None = None,
@@ -134,7 +135,7 @@ def audit(
             systems,
             **({"metrics": names} if names else {}),
             qrels=qrels,
-            graph=graph_of(kg),
+            graph=graph_of(kg, how),
             lists=lists or None,
             average=split_list(average),
             sparsity=_range("sparsity", sparsity),
@@ -155,7 +156,7 @@ def audit(
         from owkg.report import write_report
 
         write_report(found, path)
-        print(f"wrote {path}", file=sys.stderr)
+        wrote(path)
     if form is Format.JSON:
         show(form, found.payload())
     else:
@@ -184,7 +185,7 @@ def _write(found: "Audit", out: Path) -> None:
     named = {f"audit_{name}.csv": table for name, table in found.items() if len(table)}
     with written_together(out) as aside:
         for name, table in named.items():
-            table.write_csv(aside / name)
+            write_csv(table, aside / name)
         if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
             write_sheet(facts, aside / AUDIT_SHEET, seed=0)
             write_design(aside / AUDIT_SHEET, Design.SHEET, made_by="owkg audit")

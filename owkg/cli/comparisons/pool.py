@@ -9,26 +9,15 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import noted_line
-from owkg.cli.options import Format, Names, OutputFormat, Overwrite, named_files
+from owkg.cli.options import Format, GraphOptions, Names, OutputFormat, Overwrite, named_files
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
 _SHOWN = 10  # relations that lose most by the rules
 # Options that say nothing about sheets that are read back.
 _OF_POOLS = (
-    *(
-        "runs",
-        "name",
-        "depth",
-        "kg",
-        "truth",
-        "filter_",
-        "names",
-        "intersect",
-        "closed_world",
-        "covered",
-        "rule",
-    ),
+    *("runs", "name", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
+    *("closed_world", "covered", "rule"),
     *("min_share", "budget", "templates", "sampled", "sources", "source_template"),
 )
 _OF_SHEETS = ("pool_", "changed", "conflicts", "third", "annotations", "expert", "expert_sample")
@@ -86,6 +75,7 @@ def pool(
     name: Names = None,
     depth: int | None = None,
     kg: Path | None = None,
+    how: GraphOptions,
     out: Path | None = None,
     truth: str | None = None,
     closed_world: bool = False,
@@ -166,6 +156,7 @@ def pool(
     given.refuse(_OF_SHEETS, "has no effect without --read")
     if not runs:
         raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
+    how.require(kg)
     if depth is None:
         raise ValueError("`depth` must be given to make a pool.")
     if truth is None:
@@ -192,7 +183,7 @@ def pool(
     if sources and source_template is None:
         words["source"] = ""
     with naming({"run": "RUN", "candidates": "RUN"}):
-        card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite)
+        card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite, reading=how.reading())
     rows = card["sizes"]
     sizes = Table("", list(rows[0]), [[f"{value:,}" for value in row.values()] for row in rows])
     told = f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge"

@@ -28,6 +28,7 @@ def stability(
     *,
     qrels: str | None = None,
     kg: options.GraphOfSystems = None,
+    how: options.GraphOptions,
     name: options.Names = None,
     metric: options.MetricsOfSystems = None,
     size: str | None = None,
@@ -72,6 +73,7 @@ def stability(
     names, sizes = names_of_systems(metric), _numbers(size or _SIZES)
     measures = measures_named(names)
     chosen = (metrics_given(names) or []) if measures is None else []
+    how.require(kg)
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}
@@ -92,7 +94,7 @@ def stability(
             with progress("reading", "parts") as update:
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
-            (one,) = qrels_ranks(systems, qrels, graph_of(kg), intersect=intersect)
+            (one,) = qrels_ranks(systems, qrels, graph_of(kg, how), intersect=intersect)
             require_placed(one.tables, chosen, ties)
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
@@ -106,11 +108,11 @@ def stability(
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * count) < count]
     with progress("drawing", "draws") as update:
-        how: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
+        told: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
         if unit == "query":
-            found = measured(seed, read, sizes, draws, **how)
+            found = measured(seed, read, sizes, draws, **told)
         else:
-            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **how)
+            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **told)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)
@@ -150,7 +152,7 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     import numpy as np
     import polars as pl
 
-    from owkg.cli.output import written_together
+    from owkg.cli.output import write_csv, written_together
     from owkg.plots.judging import stability_figure
 
     metrics, sizes, draws = found.tau.shape
@@ -165,8 +167,8 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[coefficient]
     drawn = table.select("metric", "share", "mean", "lower", "upper").fill_nan(None)
     with written_together(out) as aside:
-        table.write_csv(aside / "stability.csv")
-        every.write_csv(aside / "stability_draws.csv")
+        write_csv(table, aside / "stability.csv")
+        write_csv(every, aside / "stability_draws.csv")
         units = _UNITS[found.unit]
         axes = {"xlabel": f"share of the {units}", "ylabel": f"{label} with all {units}"}
         stability_figure(drawn, aside / "stability", **axes)

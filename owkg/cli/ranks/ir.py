@@ -6,6 +6,7 @@ from typing import Literal
 from owkg.cli.inputs import check_readable, check_writable, noted
 from owkg.cli.options import Level, Names, named_files, names_given
 from owkg.cli.output import Table, show, write_frame
+from owkg.terminal.tables import one_line
 
 
 def ir(
@@ -69,13 +70,13 @@ def ir(
     if format_ == "trec":
         several = found["system"].n_unique() > 1
         for (system,), own in each.group_by("system", maintain_order=True):
-            lead = f"{system}\t" if several else ""
+            lead = f"{one_line(system)}\t" if several else ""
             # As trec_eval -q: query by query.
             for query, measure, value in (
                 own.sort("query", maintain_order=True).select("query", "measure", "value").rows()
             ):
-                print(f"{lead}{trec_name(measure)}\t{query}\t{value:.4f}")
-            print(f"{lead}runid\tall\t{system}")
+                print(f"{lead}{trec_name(measure)}\t{one_line(query)}\t{value:.4f}")
+            print(f"{lead}runid\tall\t{one_line(system)}")
             print(f"{lead}num_q\tall\t{own['query'].n_unique()}")
             for measure, value in found.filter(system=system).select("metric", "value").rows():
                 print(f"{lead}{trec_name(measure)}\tall\t{value:.4f}")

@@ -1,15 +1,14 @@
 """`owkg metrics`: rank metrics with chance levels and confidence intervals."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import check_readable, graph_in, metrics_given, noted
-from owkg.cli.options import Names, file_names_given, split_list
-from owkg.cli.output import show, table_of
+from owkg.cli.inputs import check_readable, graph_of, metrics_given, noted
+from owkg.cli.options import GraphOptions, Names, file_names_given, split_list
+from owkg.cli.output import show, table_of, wrote
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
 from owkg.files.storage import writable_folder
@@ -27,8 +26,8 @@ _REPLICATES = 1000
 _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`ci`"}
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
-    "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
-    "mean_of_sides", "untied", "name",
+    "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
+    "keys", "figures", "mean_of_sides", "untied", "name",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
@@ -43,6 +42,7 @@ def metrics(
     *,
     given: Given,
     kg: Path | None = None,
+    how: GraphOptions,
     name: Names = None,
     untied: bool = False,
     by: str = "",
@@ -115,6 +115,7 @@ def metrics(
         print_full_values(files or [], metric, among, ci, format_)
         return
     given.refuse(["num_entities", "published"], "needs --sampled-negatives")
+    how.require(kg)
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
     names = None if name is None else file_names_given(files, name)
@@ -134,6 +135,7 @@ def metrics(
         found, sizes, protocol = _computed(
             files,
             kg,
+            how,
             reweight,
             figures,
             untied,
@@ -164,6 +166,7 @@ def metrics(
 def _computed(
     files: list[Path],
     kg: Path | None,
+    how: GraphOptions,
     reweight: str | None,
     figures: Path | None,
     untied: bool,
@@ -185,17 +188,17 @@ def _computed(
     needed_by = next((name for name, value in all_ranks.items() if value), None)
     with noted():
         with progress("reading"):
-            graph = None if kg is None else graph_in(kg)
+            graph = graph_of(kg, how)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            how: dict[str, Any] = {"shares": shares, "untied": untied, "needed_by": needed_by}
-            read = read_tables(files, graph, names=names, **how)
+            given: dict[str, Any] = {"shares": shares, "untied": untied, "needed_by": needed_by}
+            read = read_tables(files, graph, names=names, **given)
             paths, tables = by_model(files, read)
             del read
         if figures is not None:
             from owkg.plots.ranks import rank_figures
 
             for path in rank_figures([one for one in tables if isinstance(one, RankTable)], figures):
-                print(f"wrote {path}", file=sys.stderr)
+                wrote(path)
         with progress("Computing", "parts") as update:
             protocol = _filter(tables)  # the tables are given up one by one
             return *reports(paths, tables, graph=graph, on_progress=update, **options), protocol

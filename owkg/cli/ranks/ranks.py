@@ -8,7 +8,7 @@ import typer
 from owkg.cli.commands import Given, group
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, collected, graph_and_notes
-from owkg.cli.options import Format, splits_given
+from owkg.cli.options import Format, GraphOptions, splits_given
 from owkg.cli.output import show
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
@@ -36,6 +36,7 @@ def convert(
     depth: Annotated[int, typer.Option(min=1)] = 100,
     from_: str | None = None,
     kg: Path | None = None,
+    how: GraphOptions,
     filter_: str | None = None,
     qrels: Path | None = None,
     split: str | None = None,
@@ -104,6 +105,7 @@ def convert(
     from owkg.ranks.files import path_checked
     from owkg.ranks.importers import importer_of
 
+    how.require(kg)
     if out is None and lists is None:
         raise ValueError("`out` must say where to write the rank table, or `lists` where to write lists.")
     out = None if out is None else path_checked(out)
@@ -132,7 +134,7 @@ def convert(
     if lists is not None and kg is None:
         raise ValueError("`kg` must name the graph of the scores, for --lists.")
     check_writable([out, lists], [source, qrels])
-    graph, notes = (None, []) if kg is None else graph_and_notes(kg)
+    graph, notes = (None, []) if kg is None else graph_and_notes(kg, how)
     run = None if lists is None or graph is None else _lists(source, graph, depth, model)
     table, about, more = None, {}, []
     if out is not None:
