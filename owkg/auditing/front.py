@@ -160,8 +160,6 @@ def audit(
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
     require_placed(tables, chosen, ties)
-    if lists is not None and graph is None:
-        raise ArgumentError("graph", "must be given with lists: known answers leave them.")
     runs, placed = (whole_runs, "") if lists is None else lists_of(lists, tuple(tables))
     try:
         ready = Prepared(tables, graph, runs, rule, all_ranked=whole_runs is not None)
