@@ -3,6 +3,8 @@
 import gzip
 import os
 import re
+import subprocess
+import sys
 import zipfile
 import zlib
 
@@ -258,6 +260,61 @@ def test_a_panic_of_rust_is_an_error_and_what_else_is_said_is_heard(tmp_path, ca
     else:
         assert read_parquet(path).rows() == [(1,)]
     assert capfd.readouterr().err == ("" if panics else "said\n")
+
+
+DYING = """
+import ctypes, os, sys
+from pathlib import Path
+from owkg.files import parquet
+
+with parquet._damage_told(Path("a\\x1b.parquet")):
+    os.write(2, sys.argv[1].encode())
+    (ctypes.PyDLL if sys.argv[2] == "held" else ctypes.CDLL)(None).abort()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="aborts in another way")
+@pytest.mark.parametrize("lock", ["held", "free"])
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            "memory allocation of 99 bytes failed\n",
+            2,
+            "owkg: error: a\\x1b.parquet: this takes more memory than there is: "
+            "memory allocation of 99 bytes failed\n",
+        ),
+        ("fatal: something else\n", -6, "fatal: something else\n"),
+    ],
+)
+def test_what_a_process_says_before_it_ends_is_heard(words, code, said, lock):
+    done = subprocess.run(
+        [sys.executable, "-c", DYING, words, lock], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory in another way")
+def test_a_file_that_does_not_fit_in_memory_says_so(tmp_path):
+    """Whether Python, polars or its allocator finds out."""
+    pl.select(a=pl.int_range(10**7).hash()).write_parquet(tmp_path / "much.parquet")
+    code = """
+import resource, sys
+from pathlib import Path
+import polars as pl
+from owkg.cli.errors import guarded
+from owkg.files.parquet import read_parquet
+
+pl.select(pl.int_range(10).hash()).lazy().collect(engine="streaming")
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**25, used + 2**25))
+sys.exit(guarded("owkg", lambda: read_parquet(Path(sys.argv[1]))))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "much.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("owkg: error: ")
+    assert "memory" in done.stderr
 
 
 def test_a_small_parquet_file_of_many_rows_is_refused(tmp_path):
