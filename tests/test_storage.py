@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -323,3 +324,40 @@ def test_a_small_parquet_file_of_many_rows_is_refused(tmp_path):
     assert path.stat().st_size < 10**5
     with pytest.raises(ValueError, match=r"ones\.parquet: .* bytes that unpack to more than"):
         read_ranks(path)
+
+
+def _part(number: int, rows: int = 3000) -> pl.DataFrame:
+    heads = [f"{number}-{i}" for i in range(rows)]
+    ranks = {"optimistic": 1, "pessimistic": 2, "candidates": 50}
+    return pl.DataFrame({"head": heads}).with_columns(
+        relation=pl.lit("r"),
+        tail=pl.lit("t"),
+        side=pl.lit("tail"),
+        **{k: pl.lit(v) for k, v in ranks.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-100]),
+        lambda path: _part(1).rename({"optimistic": "x"}).write_parquet(path),
+        lambda path: _part(2).write_parquet(path),
+        lambda path: _part(1, 100).write_parquet(path),
+        lambda path: path.write_bytes(b"\0" * path.stat().st_size),
+        Path.unlink,
+    ],
+)
+@pytest.mark.parametrize("read", ["1", "2"])
+def test_a_part_that_changes_while_a_folder_is_read_is_named(tmp_path, change, read):
+    """Whether its turn is to come, or has begun."""
+    for number in range(3):
+        _part(number).write_parquet(tmp_path / f"{number}.parquet")
+    batches = RankDataset.of(tmp_path).batches()
+    for _ in range(int(read)):
+        next(batches)
+    path = tmp_path / "1.parquet"
+    change(path)
+    os.utime(path, ns=(1, 1)) if path.exists() else None
+    with pytest.raises((ValueError, FileNotFoundError), match=r"1\.parquet"):
+        list(batches)

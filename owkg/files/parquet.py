@@ -127,15 +127,13 @@ def _panics_unheard(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _last_words(path: Path, heard: int, told: int) -> Iterator[None]:
-    """Makes an abort within tell what was `heard`, a file, to `told`; lack of memory in one line, by exit 2."""
+    """Makes an abort within tell what was `heard`, a file, to `told`; lack of memory by a line and exit 2."""
 
     def say(_: int) -> None:
         words = os.pread(heard, 2**16, 0)
         if lack := re.search(rb"memory allocation of \d+ bytes failed", words):
-            line = (
-                f"owkg: error: {one_line(path)}: this takes more memory than there is: {lack[0].decode()}\n"
-            )
-            os.write(told, line.encode(errors="replace"))
+            why = f"this takes more memory than there is: {lack[0].decode()}"
+            os.write(told, f"owkg: error: {one_line(path)}: {why}\n".encode(errors="replace"))
             os._exit(2)
         os.write(told, words)
         system.signal(signal.SIGABRT, None)
