@@ -207,6 +207,14 @@ def opened(
     return io.BufferedReader(_Unpacked(path, file), 2**20) if packed else file
 
 
+def require_rereadable(path: Path) -> None:
+    """Raises ValueError for a pipe or a device, which cannot be read twice, before it is opened."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(
+            f"{path}: must be a file, which can be read twice, got a pipe or a device; write it to a file."
+        )
+
+
 def text_source(path: Path) -> Path | bytes:
     """What polars can read as text: the path of the file, or what it holds if gzip has packed it.
 

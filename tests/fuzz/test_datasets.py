@@ -188,7 +188,7 @@ def test_nulls_nan_and_ranks_that_are_none_are_refused(place, data):
     whole = table.schema[column].is_integer()
     bad = data.draw(st.sampled_from([None, 0, -1, 2.5, float("nan"), 2**62] if whole else [None]), "value")
     row = data.draw(st.integers(0, len(table) - 1), "row")
-    kind = pl.Float64 if isinstance(bad, float) else table.schema[column]
+    kind = pl.Float64 if isinstance(bad, float) else pl.Int64 if whole else table.schema[column]
     values = table[column].cast(kind).to_list()
     values[row] = bad
     if bad == 2**62 and column == "candidates":

@@ -28,6 +28,8 @@ def stability(
     *,
     qrels: str | None = None,
     kg: options.GraphOfSystems = None,
+    how: options.GraphOptions,
+    name: options.Names = None,
     metric: options.MetricsOfSystems = None,
     size: str | None = None,
     unit: Literal["query", "triple"] = "query",
@@ -67,9 +69,11 @@ def stability(
     from owkg.judge.systems import qrels_ranks, seed_notes, tie_rule
     from owkg.judge.topics import topic_scores
 
+    systems = options.named_files(files, name)
     names, sizes = names_of_systems(metric), _numbers(size or _SIZES)
     measures = measures_named(names)
     chosen = (metrics_given(names) or []) if measures is None else []
+    how.require(kg)
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}
@@ -84,13 +88,13 @@ def stability(
                 )
             if kg is not None:
                 raise ValueError("`kg` has no effect on measures of lists.")
-            read = topic_scores(files, qrels, measures, intersect=intersect)
-        elif (dataset := dataset_of(files, ties=ties, needs=needs)) is not None:
+            read = topic_scores(systems, qrels, measures, intersect=intersect)
+        elif (dataset := dataset_of(systems, ties=ties, needs=needs)) is not None:
             rule = tie_rule(ties, [])
             with progress("reading", "parts") as update:
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
-            (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
+            (one,) = qrels_ranks(systems, qrels, graph_of(kg, how), intersect=intersect)
             require_placed(one.tables, chosen, ties)
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
@@ -104,11 +108,11 @@ def stability(
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * count) < count]
     with progress("drawing", "draws") as update:
-        how: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
+        told: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
         if unit == "query":
-            found = measured(seed, read, sizes, draws, **how)
+            found = measured(seed, read, sizes, draws, **told)
         else:
-            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **how)
+            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **told)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)

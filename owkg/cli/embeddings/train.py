@@ -13,11 +13,12 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import collected, noted
-from owkg.cli.options import Format, OutputFormat, named_values, naming_options, split_list
+from owkg.cli.options import Format, GraphOptions, OutputFormat, named_values, naming_options, split_list
 from owkg.cli.output import Table, cell, number, show, show_metrics
 from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
+    from owkg.kg.read import Reading
     from owkg.train import Run, Training
     from owkg.train.workers import Where
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _OTHERS = (
     *("config", "resume", "overwrite", "out", "devices"),
     *("distributed", "coordinator", "num_processes", "process_id", "timeout_s"),
+    *("layout", "duplicates"),
 )
 _OF_ONE_RUN = (
     *("seed", "resume", "overwrite", "devices"),
@@ -142,6 +144,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     options: TrainingOptions,
+    how: GraphOptions,
     together: Processes,
     seeds: str | None = None,
     workers: Annotated[int | None, typer.Option(min=1)] = None,
@@ -180,13 +183,14 @@ def train(
     from owkg.train.workers import where
 
     settings = options.given()
+    how.reading()
     if resume:
         given.refuse(["overwrite"], "cannot be combined with --resume")
         given.refuse(["config"], "has no effect with --resume: the run has its own")
     if seeds is not None:
         given.refuse(_OF_ONE_RUN, "cannot be combined with --seeds")
         chosen = training.training(**settings) if config is None else training.read_config(config, **settings)
-        _train_seeds(kg, chosen, seeds, out, where(scheduler, workers), form)
+        _train_seeds(kg, how.reading(), chosen, seeds, out, where(scheduler, workers), form)
         return
     given.refuse(["workers", "scheduler"], "needs --seeds")
     if together.coordinator is None and not together.distributed:
@@ -205,11 +209,13 @@ def train(
             chosen = training.read_config(config, **settings)
         else:
             chosen = training.training(**settings)
+        reading = how.reading(training.run_reading(out) if resume else None)
         run = training.train(
-            read_graph(kg),
+            read_graph(kg, **reading._asdict()),
             chosen,
             out,
             graph_folder=kg,
+            reading=reading,
             devices=together.devices,
             resume=resume,
             overwrite=overwrite,
@@ -242,7 +248,13 @@ def _connected(together: Processes) -> Iterator[bool]:
 
 
 def _train_seeds(
-    kg: Path, config: "Training", seeds: str, out: Path, place: "Where | None", form: Format
+    kg: Path,
+    reading: "Reading",
+    config: "Training",
+    seeds: str,
+    out: Path,
+    place: "Where | None",
+    form: Format,
 ) -> None:
     """A run for each seed, and a table of them with mean and standard deviation of what was validated."""
     from owkg.terminal.progress import progress
@@ -254,7 +266,9 @@ def _train_seeds(
     was_there = out.exists()
     try:
         with noted(), progress("training", "steps") as update:
-            found = train_seeds(kg, config, [int(x) for x in numbers], out, place=place, on_progress=update)
+            found = train_seeds(
+                kg, config, [int(x) for x in numbers], out, place=place, reading=reading, on_progress=update
+            )
     except (KeyboardInterrupt, SystemExit):
         if not was_there:
             with suppress(OSError):  # where it holds runs

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import check_readable, graph_in, metrics_given, noted
-from owkg.cli.options import split_list
+from owkg.cli.inputs import check_readable, graph_of, metrics_given, noted
+from owkg.cli.options import GraphOptions, Names, file_names_given, split_list
 from owkg.cli.output import show, table_of, wrote
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
@@ -26,8 +26,8 @@ _REPLICATES = 1000
 _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`ci`"}
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
-    "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
-    "mean_of_sides", "untied",
+    "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
+    "keys", "figures", "mean_of_sides", "untied", "name",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
@@ -42,6 +42,8 @@ def metrics(
     *,
     given: Given,
     kg: Path | None = None,
+    how: GraphOptions,
+    name: Names = None,
     untied: bool = False,
     by: str = "",
     metric: list[str] | None = None,
@@ -113,8 +115,10 @@ def metrics(
         print_full_values(files or [], metric, among, ci, format_)
         return
     given.refuse(["num_entities", "published"], "needs --sampled-negatives")
+    how.require(kg)
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
+    names = None if name is None else file_names_given(files, name)
     if keys == "pykeen" and format_ != "json":
         raise ValueError(f"`keys` pykeen is a form of --format json, got --format {format_}.")
     if interval == "analytic":
@@ -122,7 +126,7 @@ def metrics(
         given.refuse(["replicates"], why)
     if mean_of_sides:
         others = bool(by or reweight or figures or probe_entities)
-        _print_side_means(files, metric, format_, others=others, untied=untied)
+        _print_side_means(files, metric, format_, others=others, untied=untied, names=names)
         return
     everything = format_ in ("json", "csv")
     divisions = _divisions(by)
@@ -131,9 +135,11 @@ def metrics(
         found, sizes, protocol = _computed(
             files,
             kg,
+            how,
             reweight,
             figures,
             untied,
+            names,
             metrics=chosen,
             by=[name for name in divisions if name not in ("side", "ties")],
             sides=("head", "tail", "relation", "both") if everything or "side" in divisions else ("both",),
@@ -160,9 +166,11 @@ def metrics(
 def _computed(
     files: list[Path],
     kg: Path | None,
+    how: GraphOptions,
     reweight: str | None,
     figures: Path | None,
     untied: bool,
+    names: list[str] | None,
     **options: Any,
 ) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
@@ -180,9 +188,10 @@ def _computed(
     needed_by = next((name for name, value in all_ranks.items() if value), None)
     with noted():
         with progress("reading"):
-            graph = None if kg is None else graph_in(kg)
+            graph = graph_of(kg, how)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            read = read_tables(files, graph, shares=shares, untied=untied, needed_by=needed_by)
+            given: dict[str, Any] = {"shares": shares, "untied": untied, "needed_by": needed_by}
+            read = read_tables(files, graph, names=names, **given)
             paths, tables = by_model(files, read)
             del read
         if figures is not None:
@@ -211,7 +220,7 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 
 
 def _print_side_means(
-    files: list[Path], names: list[str] | None, form: str, *, others: bool, untied: bool
+    files: list[Path], metric: list[str] | None, form: str, *, others: bool, untied: bool, names: Any
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
@@ -225,8 +234,8 @@ def _print_side_means(
         raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
-        _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides"))
-    options: dict[str, Any] = {} if names is None else {"metrics": metrics_given(names)}
+        _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides", names=names))
+    options: dict[str, Any] = {} if metric is None else {"metrics": metrics_given(metric)}
     found = pl.concat(
         [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"
     )
