@@ -30,6 +30,7 @@ class DatasetFile(NamedTuple):
         schema: types of all its columns, of the named ones too.
         rows: how many.
         unpacked: bytes that they unpack to.
+        state: tells whether another file, or other content, stands there later.
     """
 
     path: Path
@@ -37,6 +38,17 @@ class DatasetFile(NamedTuple):
     schema: dict[str, Any]
     rows: int
     unpacked: int
+    state: tuple[int, ...]
+
+    def require_same(self) -> None:
+        """Raises ValueError if the file has changed since the dataset was opened."""
+        if _state(self.path) != self.state:
+            raise ValueError(f"{self.path}: was changed while it was read.")
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    about = path.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +80,7 @@ class RankDataset:
         path = checks.path("ranks", source)
         found = []
         for file, base in _files(path):
+            state = _state(file)
             schema, rows, unpacked = parquet_rows(file)
             named = _named(file, base)
             if twice := [name for name in named if name in schema]:
@@ -75,7 +88,7 @@ class RankDataset:
                     f"{file}: {twice[0]} is a column of the file, and in the name of its folder."
                 )
             types = dict(schema) | dict.fromkeys(named, pl.String())
-            found.append(DatasetFile(file, named, types, rows, unpacked))
+            found.append(DatasetFile(file, named, types, rows, unpacked, state))
         require_columns(list(found[0].schema), str(found[0].path))
         for other in found[1:]:
             _refuse_other_columns(found[0], other)
@@ -173,6 +186,7 @@ class RankDataset:
         """
         done, columns = 0, [*self.columns, *(self.other_columns if others else ())]
         for number, file in enumerate(self.files):
+            file.require_same()
             # A row takes much where a file is hostile, or labels are long.
             size = max(1, min(_BATCH, 2**29 * file.rows // max(file.unpacked, 1)))
             require_bounded(
@@ -189,6 +203,7 @@ class RankDataset:
                 done += len(rows)
                 if on_progress is not None:
                     on_progress(done, self.rows)
+            file.require_same()
 
 
 def is_dataset(source: str | PathLike[str]) -> bool:
