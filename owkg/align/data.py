@@ -56,8 +56,8 @@ def read_alignment(
     OpenEA: `rel_triples_1` and `rel_triples_2` (labels of head, relation, tail, between tabs), `ent_links`
     (pairs of labels), and a folder of folds such as `721_5fold`, in which `1/train_links` and `1/test_links`
     hold the training and the test pairs of fold 1; those of `valid_links` are in neither. Without folds the
-    pairs of `ent_links` are split by `split_pairs`. Triples of attributes are not read. Ids follow the labels,
-    sorted by code point.
+    pairs of `ent_links` are split by `split_pairs`. Triples of attributes are not read. Ids follow the
+    labels, sorted by code point.
 
     All files may be packed (`.gz`).
 
