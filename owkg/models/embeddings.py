@@ -5,9 +5,10 @@ rows; for reciprocal relations also `relation_inverse` [m, d_r], or `relation` [
 relations in its second half; and other arrays of the model, named as in its docstring. Without labels, rows
 are in the order of a graph's ids. In `.npz` the labels are the text arrays `entity_labels` and
 `relation_labels`; in `.safetensors`, which holds no text, they are JSON lists of those names in the metadata.
-Complex embeddings are complex arrays, or real ones whose layout the texts `layout` and `relation_layout` state, or the reader of
-the file (`owkg.models.embeddings_layout`). Files that owkg writes also say which model they are of, in the
-text `model`, and its options, such as the norm of a distance, as JSON in the text `options`.
+Complex embeddings are complex arrays, or real ones whose layout the texts `layout` and `relation_layout`
+state, or the reader of the file (`owkg.models.embeddings_layout`). Files that owkg writes also say which
+model they are of, in the text `model`, and its options, such as the norm of a distance, as JSON in the text
+`options`.
 """
 
 import json

@@ -100,9 +100,10 @@ def with_labels(found: Embeddings, graph: KnowledgeGraph) -> Embeddings:
             )
         own[kind_], taken = labels, [*taken, name]
     if taken:
+        lacking = " and no ".join(f"{name}_labels" for name in taken)
         warnings.warn(
-            f"{found.source}: has no {' and no '.join(f'{name}_labels' for name in taken)}: its rows are taken "
-            "in the order of the graph's ids (graph.entities, graph.relations).",
+            f"{found.source}: has no {lacking}, so its rows are taken in the order of the graph's ids "
+            "(graph.entities, graph.relations).",
             stacklevel=3,
         )
     return found._replace(arrays=arrays, **own)
