@@ -262,10 +262,8 @@ def test_lines_of_classes_are_named(made, blocks):
     with pytest.raises(ValueError, match=r"test\.txt, line 3: the class .* must be 1 or -1 .*, got '0\.7'"):
         read_graph(made(text(USUAL) | {"test.txt": first + "ann\tlikes\tbob\t0.7\n"}))
     again = first + "cy\tlikes\tcy\t1\nbob\tlikes\tcy\t-1\n"
-    with (
-        pytest.warns(UserWarning, match="are true"),
-        pytest.raises(ValueError, match=r"line 4: .* stands on line 2 already"),
-    ):
+    refused = pytest.raises(ValueError, match=r"line 4: .* stands on line 2 already")
+    with pytest.warns(UserWarning, match="are true"), refused:
         read_graph(made(text(USUAL) | {"test.txt": again}), duplicates="error")
     with pytest.raises(ValueError, match=r"test\.txt, line 3: .*got 3 columns"):
         read_graph(made(text(USUAL) | {"test.txt": first + "ann\tlikes\tbob\n"}))
@@ -273,10 +271,8 @@ def test_lines_of_classes_are_named(made, blocks):
 
 def test_false_triples_in_two_files_are_refused(made):
     files = text(USUAL) | {"test.txt": "ann\tlikes\tcy\t-1\n", "test_negatives.txt": "ann\tlikes\tbob\n"}
-    with (
-        pytest.warns(UserWarning, match="are true"),
-        pytest.raises(ValueError, match="the split test_negatives, and test.txt does"),
-    ):
+    refused = pytest.raises(ValueError, match=r"the split test_negatives, and test.txt does")
+    with pytest.warns(UserWarning, match="are true"), refused:
         read_graph(made(files))
 
 
