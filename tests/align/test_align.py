@@ -474,9 +474,7 @@ def test_bad_files_of_embeddings_are_named(tmp_path, arrays, message):
 
 def test_no_pickle_is_loaded(tmp_path):
     np.savez(tmp_path / "e.npz", left=np.array([object()]), right=np.ones((7, 2)))
-    with pytest.raises(
-        ValueError, match=r"'left' must be a plain array, .* Python objects, which owkg never loads"
-    ):
+    with pytest.raises(ValueError, match=r"'left' must be a plain array.*which owkg never loads"):
         align.read_entity_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
 
 

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def made(tmp_path):
 
     def make(files):
         for name, content in files.items():
-            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(content.encode())
         return tmp_path
 
@@ -332,3 +333,24 @@ def test_the_line_of_each_triple():
 def test_both_n_triples_and_labels_are_refused(made):
     with pytest.raises(ValueError, match=r"got files of several .ntriples: .*labelled: train.txt"):
         read_graph(made(NT | text(USUAL)))
+
+
+# --- the page of the formats
+
+PAGE = (Path(__file__).parents[2] / "docs/files/graphs.md").read_text(encoding="utf-8")
+_BLOCKS = r"^```text\n((?:[^`\n]*\n)+)```\n\n```console\n(?:\$ pip.*\n)?(\$ owkg kg info .*)\n"
+SHOWN = re.findall(_BLOCKS, PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("files", "command"), SHOWN, ids=[command.split()[4] for _, command in SHOWN])
+@pytest.mark.filterwarnings("ignore:.*(left out|which triples are true|are entities)")
+def test_the_folders_of_the_page_are_read_as_it_says(made, files, command):
+    held, name = {}, ""
+    for line in files.splitlines():
+        place, _, content = line.partition(" ")
+        name = place or name
+        held[name] = held.get(name, "") + content.strip().replace("→", "\t") + "\n"
+    folder, _, layout = command.removeprefix("$ owkg kg info ").partition(" --layout ")
+    graph = read_graph(made(held) / folder, layout=layout or None)
+    assert len(graph.splits["train"]) == 2
+    assert len(graph.splits["test"]) == 1
