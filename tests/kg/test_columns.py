@@ -165,6 +165,13 @@ def test_other_columns_are_left_out_and_named(made, blocks, mark):
         assert labels(read_graph(folder, layout="head=subject,relation=predicate,tail=object")) == FACTS
 
 
+def test_a_header_line_with_classes_is_said_to_have_them(made):
+    folder = made(text(USUAL, header="head\trelation\ttail\tlabel\n"))
+    words = "(`layout` head=head,relation=relation,tail=tail,label=label)"
+    with pytest.raises(ValueError, match=re.escape(words)):
+        read_graph(folder)
+
+
 def test_an_order_does_not_take_a_header_line_for_a_fact(made):
     folder = made(text(OTHER, header="head\ttail\trelation\n"))
     with pytest.raises(ValueError, match="looks like a header line"):
