@@ -29,6 +29,8 @@ from owkg.auditing.tables import (
 )
 from owkg.errors import ArgumentError, naming
 from owkg.files.storage import versions
+from owkg.ir.trec import qrels_of
+from owkg.judge.named import is_dictionary
 from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, require_placed, scores
 from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
@@ -168,6 +170,8 @@ def audit(
         raise ArgumentError("systems", text) from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
+    if isinstance(sample, Mapping):
+        sample = qrels_of("sample", sample)
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample).qrels
     known = _judgements(judged, design, drawn, sparsity_stated=stated is not None)
     box, seen = _box(ready, stated, own, known, drawn, graph, ci)
@@ -295,6 +299,7 @@ def _judgements(judged: Any, design: Any, sample: pl.DataFrame | None, *, sparsi
             if value is not None:
                 raise ArgumentError(name, "is of judgements, and there are none.")
         return _Judged()
+    judged = qrels_of("judged", judged) if is_dictionary(judged) else judged
     one = isinstance(judged, pl.DataFrame | str | PathLike)
     if not one and (not isinstance(judged, Iterable) or isinstance(judged, Mapping)):
         raise ArgumentError("judged", f"must be judgements, or several of them, got {judged!r}.")

@@ -1,5 +1,6 @@
 """Checks of input files and output folders before the work begins; graphs, metrics and notes of inputs."""
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING
 from owkg.cli.errors import option_named
 from owkg.cli.options import GraphOptions
 from owkg.errors import renamed
-from owkg.files.storage import writable_folder
+from owkg.files.storage import is_stream, require_place, require_rereadable, writable_folder
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import plain_text
+from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
     from owkg.kg import KnowledgeGraph
@@ -23,19 +24,23 @@ if TYPE_CHECKING:
 def check_readable(paths: Iterable[Path | None]) -> None:
     """Raises the OSError of the first file that cannot be opened; None is no file."""
     for path in filter(None, paths):
+        require_rereadable(path)
         path.open("rb").close()
 
 
 def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -> None:
     """Stops where a file cannot be written, or is read; nothing is made, but the nearest folder is tried."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     taken = [path for path in filter(None, reads) if path.exists()]
     for out in filter(None, paths):
+        require_place(out)
+        if is_stream(out):
+            continue
         if out.exists() and any(out.samefile(path) for path in taken):
             raise ValueError(f"{out}: cannot be written: it is read as well.")
-        if out.resolve() in seen:
+        if (real := os.path.realpath(out)) in seen:
             raise ValueError(f"{out}: cannot be written twice: two options name it.")
-        seen.add(out.resolve())
+        seen.add(real)
         if out.is_dir():
             raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
         _refuse_split(out)
@@ -131,7 +136,7 @@ def names_of_systems(names: Sequence[str] | None) -> list[str]:
 
 def noted_line(text: str) -> None:
     """Says something beside the output."""
-    print(f"owkg: note: {plain_text(_with_options(text))}", file=sys.stderr)
+    print(f"owkg: note: {one_line(_with_options(text))}", file=sys.stderr)
 
 
 def _with_options(text: str) -> str:

@@ -86,6 +86,15 @@ Ties = Annotated[
         "open which of several answers of equal rank stands first. Needed where lists leave out answers."
     ),
 ]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="NAME,...",
+        help="Names of the systems, one for each file; several with commas, or repeat it. Default: what the "
+        "files say (tag, column model), or the name of the file where they say nothing or the same.",
+    ),
+]
 Intersect = Annotated[
     bool,
     typer.Option("--intersect", help="Leave out queries and answers that some system lacks, and count them."),
@@ -215,6 +224,24 @@ def names_given(option: str, given: Sequence[str] | None, usual: Sequence[str]) 
     if not names:
         raise ValueError(f"`{option}` must name something, got {given[0]!r}.")
     return names
+
+
+def named_files(files: Sequence[Path], names: Sequence[str] | None) -> list[Path] | dict[str, Path]:
+    """The files, by the names that `--name` gives."""
+    return list(files) if names is None else dict(zip(file_names_given(files, names), files, strict=True))
+
+
+def file_names_given(files: Sequence[Path], names: Sequence[str]) -> list[str]:
+    """The names that `--name` gives; ValueError unless it gives each file one of its own."""
+    given = [name.strip() for text in names for name in text.split(",")]
+    if not all(given) or len(given) != len(files):
+        shown = ", ".join(given)
+        raise ValueError(
+            f"`name` must be {len(files)} names, one for each file, got {len(given)}: {shown!r}."
+        )
+    if again := [name for i, name in enumerate(given) if name in given[:i]]:
+        raise ValueError(f"`name` must give each file a name of its own, got {again[0]!r} twice.")
+    return given
 
 
 def splits_given(text: str | None) -> list[str] | None:

@@ -77,9 +77,9 @@ class LineBlock(NamedTuple):
         return pl.Series("line", self.text.decode().split("\n"), dtype=pl.String)
 
 
-def line_error(path: Path, line: int, message: str) -> ValueError:
-    """The error of one line, counted from 1."""
-    return ValueError(f"{path}, line {line}: {message}")
+def line_error(path: Path | str, line: int | None, message: str) -> ValueError:
+    """The error of one line, counted from 1; None: of a file that has no lines to name."""
+    return ValueError(f"{path}: {message}" if line is None else f"{path}, line {line}: {message}")
 
 
 def first_row(bad: pl.Series) -> int | None:

@@ -1,14 +1,15 @@
 """The folder that `owkg pool` writes: candidates, judgements so far, the pooled lists, a sheet to fill in."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from owkg.checks import StrPath
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
@@ -47,7 +48,7 @@ class _Made(NamedTuple):
 
 
 def write_pool(
-    runs: Sequence[Path],
+    runs: Mapping[str, Any] | Sequence[StrPath],
     kg: StrPath | None,
     out: Path,
     settings: dict[str, Any],
@@ -61,7 +62,7 @@ def write_pool(
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
     Args:
-        runs: TREC runs.
+        runs: runs, of `owkg.judge.read_runs`: paths, or paths and dictionaries by name.
         kg: folder of the graph; None: there is none, and the queries are topics.
         out: the folder, whole or not there.
         settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, sampled,
@@ -74,9 +75,11 @@ def write_pool(
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
-    with made_folder(out, made_by=MADE_BY, inputs=runs, overwrite=overwrite) as folder:
+    sources = list(runs.values() if isinstance(runs, Mapping) else runs)
+    paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
+    with made_folder(out, made_by=MADE_BY, inputs=paths, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
-        made = _made(runs, None if kg is None else Path(kg), reading or Reading(), settings)
+        made = _made(runs, paths, None if kg is None else Path(kg), reading or Reading(), settings)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -89,7 +92,7 @@ def write_pool(
             write_sheet(asked, folder / "sheet.tsv", seed=settings["seed"], **words)
         if templates is not None:
             made.said["notes"] += _unworded(asked, own)
-        inputs = [{"file": path.name, "sha256": checksum(path)} for path in runs]
+        inputs = [{"file": path.name, "sha256": checksum(path)} for path in paths]
         card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
         made.said["notes"] += _unasked(left, asked)
         card |= made.said | {"to_judge": len(asked), "beyond_budget": len(left) - len(asked)}
@@ -107,9 +110,12 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world")}
 
 
-def _made(paths: Sequence[Path], kg: Path | None, reading: Reading, settings: dict[str, Any]) -> _Made:
-    read = read_runs(paths, topics="allowed")
-    graph, notes = _graph(kg, reading, of_topics=bool((read["relation"] == TOPIC).all()))
+def _made(
+    runs: Any, paths: Sequence[Path], kg: Path | None, reading: Reading, settings: dict[str, Any]
+) -> _Made:
+    with naming({"paths": "`runs`"}), _warned() as notes:
+        read = read_runs(runs, topics="allowed")
+        graph = _graph(kg, reading, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
@@ -162,18 +168,25 @@ def _made(paths: Sequence[Path], kg: Path | None, reading: Reading, settings: di
     return _Made(run, judged, qrels, graph.relations, said)
 
 
-def _graph(kg: Path | None, reading: Reading, *, of_topics: bool) -> tuple[KnowledgeGraph, list[str]]:
-    """The graph and what reading it said; of topics one without facts."""
+@contextmanager
+def _warned() -> Iterator[list[str]]:
+    """The warnings within, as notes, which are there once it is left."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield notes
+    notes += [str(warning.message) for warning in caught]
+
+
+def _graph(kg: Path | None, reading: Reading, *, of_topics: bool) -> KnowledgeGraph:
+    """The graph; of topics one without facts."""
     if kg is None:
         if not of_topics:
             raise ArgumentError("kg", "must be given to make a pool of head|relation|? or ?|relation|tail.")
-        return _NONE, []
+        return _NONE
     if of_topics:
         raise ArgumentError("kg", f"must be absent where queries are topics, got {kg}.")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        graph = read_graph(kg, **reading._asdict())
-    return graph, [str(warning.message) for warning in caught]
+    return read_graph(kg, **reading._asdict())
 
 
 def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) -> list[str]:

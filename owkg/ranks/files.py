@@ -12,6 +12,7 @@ from owkg import checks, plugins
 from owkg.files.delimited import is_rank_table, read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import written_aside
+from owkg.ir.trec import looks_like_run
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import lists
 from owkg.ranks.imported import OWN, Importer
@@ -56,8 +57,8 @@ def own_importer(path: Path) -> Importer | None:
 
 
 def holds_ranks(path: Path) -> bool:
-    """Whether a file is a rank table by its name, or of a kind that a user has registered."""
-    return is_rank_table(path) or own_importer(path) is not None
+    """Whether a file is a rank table by its name and first line, or of a kind that a user has registered."""
+    return (is_rank_table(path) and not looks_like_run(path)) or own_importer(path) is not None
 
 
 def read_lacking(

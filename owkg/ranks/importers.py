@@ -7,7 +7,7 @@ from typing import Any
 from owkg import checks, plugins
 from owkg.errors import ArgumentError
 from owkg.kg.graph import KnowledgeGraph, graph_checked
-from owkg.ranks import lists, matrices
+from owkg.ranks import lists, matrices, sampled
 from owkg.ranks.build import default_filters
 from owkg.ranks.files import own_importer, read_ranks
 from owkg.ranks.formats import kind_of
@@ -85,6 +85,15 @@ def _run(
     return Imported(table, about, notes)
 
 
+def _sampled(path: Path, graph: KnowledgeGraph | None, *, num_entities: int | None = None) -> Imported:
+    arrays = matrices.evaluator_arrays(path)
+    notes = ()
+    if sampled.shares_negatives(arrays):
+        count = arrays["y_pred_neg"].size
+        notes = (f"{path}: all queries share {count:,} negatives, because y_pred_neg has one dimension",)
+    return Imported(sampled.converted_sampled(path, arrays, num_entities), {}, notes)
+
+
 _FILTERED = ("graph", "filter_splits")
 IMPORTERS = {
     one.name: one
@@ -93,11 +102,9 @@ IMPORTERS = {
         Importer("list", "a rank list", _list, (*_FILTERED, "untied", "num_candidates")),
         Importer("scores", "score matrices", _scores, (*_FILTERED, "tolerance", "score", "unseen", "sort")),
         Importer(
-            "run",
-            "a TREC run",
-            _run,
-            (*_FILTERED, "qrels", "split", "num_entities", "tolerance", "unanswered"),
+            "run", "a run", _run, (*_FILTERED, "qrels", "split", "num_entities", "tolerance", "unanswered")
         ),
+        Importer("sampled", "ranks among sampled negatives (OGB, TGB)", _sampled, ("num_entities",)),
     )
 }
 """By name; `register_importer` adds one of a user's own."""

@@ -26,6 +26,7 @@ def read_tables(
     shares: Mapping[str, float] | Literal["uniform"] | None = None,
     untied: bool = False,
     needed_by: str | None = None,
+    names: Sequence[str] | None = None,
 ) -> list[RankTable | RankDataset]:
     """The rank tables of some files; of several, each row names its model, the file's where it has none.
 
@@ -39,18 +40,25 @@ def read_tables(
         shares: of `owkg.ranks.reweight.reweighted`: by relation, or "uniform"; None: no weights.
         untied: of `owkg.ranks.read_ranks`.
         needed_by: an argument that needs all ranks in memory; None: there is none.
+        names: of the models, one for each file, whatever their column model says; None: as they say.
 
     Raises:
-        ValueError: beginning with the file, if it is no rank table or not of the graph; naming `needed_by`,
+        ValueError: beginning with the file, if it is no rank table or not of the graph, or holds several
+            models where one name is given; naming `needed_by`,
             if there is not the memory.
     """
     tables: list[RankTable | RankDataset] = []
     datasets = {path: RankDataset.of(path) for path in files if is_dataset(path)}
     stays = bool(datasets) and in_parts(sum(of.rows for of in datasets.values()), needed_by=needed_by)
-    for path, name in zip(files, file_names(files), strict=True):
+    for path, name in zip(files, names or file_names(files), strict=True):
         if stays and path in datasets:
             of = datasets[path]
-            tables.append(of.called(name) if len(files) > 1 and "model" not in of.columns else of)
+            other = [one for one in of.unique("model") if one not in (None, name)] if names else []
+            if other:
+                text = f"is read in parts, whose column model has {other[0]!r}; it cannot be called {name!r}"
+                raise ValueError(f"{path}: {text}.")
+            called = (names is not None or len(files) > 1) and "model" not in of.columns
+            tables.append(of.called(name) if called else of)
             continue
         of = datasets.get(path)
         read = whole_table(of) if of else read_lacking(path, graph, untied=untied)
@@ -77,7 +85,10 @@ def read_tables(
             )
         if shares is not None:
             table = reweighted(RankTable.trusted(table), None if shares == "uniform" else shares)
-        if len(files) > 1 and "model" not in table.columns:
+        if names is not None and "model" in table.columns and table["model"].n_unique() > 1:
+            count = table["model"].n_unique()
+            raise ValueError(f"{path}: holds {count} models, which one name, {name!r}, cannot rename.")
+        if names is not None or (len(files) > 1 and "model" not in table.columns):
             table = table.with_columns(model=pl.lit(name))
         tables.append(RankTable.trusted(table, read.about))
     _warn_unknown(shares, tables)
@@ -150,7 +161,7 @@ def read_datasets(
 
 def file_names(files: Sequence[Path]) -> list[str]:
     """What the models of files are called that do not say it: their names without endings, if different."""
-    stems = [path.name.partition(".")[0] for path in files]
+    stems = [path.name.partition(".")[0] or path.name for path in files]
     return [
         stem if stems.count(stem) == 1 and path.exists() else str(path)
         for path, stem in zip(files, stems, strict=True)

@@ -9,14 +9,14 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import noted_line
-from owkg.cli.options import Format, GraphOptions, OutputFormat, Overwrite
+from owkg.cli.options import Format, GraphOptions, Names, OutputFormat, Overwrite, named_files
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
 _SHOWN = 10  # relations that lose most by the rules
 # Options that say nothing about sheets that are read back.
 _OF_POOLS = (
-    *("runs", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
+    *("runs", "name", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
     *("closed_world", "covered", "rule"),
     *("min_share", "budget", "templates", "sampled", "sources", "source_template"),
 )
@@ -72,6 +72,7 @@ def pool(
     runs: list[Path] | None = None,
     *,
     given: Given,
+    name: Names = None,
     depth: int | None = None,
     kg: Path | None = None,
     how: GraphOptions,
@@ -111,7 +112,7 @@ def pool(
     says how far an expert agrees with a sample of the labels.
 
     Args:
-        runs (RUN...): TREC runs of one system or several, .gz or not; or rank tables.
+        runs (RUN...): Runs of one system or several, .gz or not; or rank tables.
         depth: How many answers of each list are pooled.
         kg (DIR): Folder of the graph whose labels the runs use; not for topics.
         out: Folder to write; with --read, the file of judgements to write.
@@ -162,6 +163,7 @@ def pool(
         given.refuse(["closed_world", "covered"], "needs --truth")
     if min_share is not None and "type" not in (rule or []):
         raise ValueError("`min_share` has no effect without --rule type.")
+    systems = named_files(runs, name)
     from owkg.pools.folder import write_pool
 
     settings = {
@@ -181,7 +183,7 @@ def pool(
     if sources and source_template is None:
         words["source"] = ""
     with naming({"run": "RUN", "candidates": "RUN"}):
-        card = write_pool(runs, kg, out, settings, **words, overwrite=overwrite, reading=how.reading())
+        card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite, reading=how.reading())
     rows = card["sizes"]
     sizes = Table("", list(rows[0]), [[f"{value:,}" for value in row.values()] for row in rows])
     told = f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge"

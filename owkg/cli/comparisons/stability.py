@@ -29,6 +29,7 @@ def stability(
     qrels: str | None = None,
     kg: options.GraphOfSystems = None,
     how: options.GraphOptions,
+    name: options.Names = None,
     metric: options.MetricsOfSystems = None,
     size: str | None = None,
     unit: Literal["query", "triple"] = "query",
@@ -68,6 +69,7 @@ def stability(
     from owkg.judge.systems import qrels_ranks, seed_notes, tie_rule
     from owkg.judge.topics import topic_scores
 
+    systems = options.named_files(files, name)
     names, sizes = names_of_systems(metric), _numbers(size or _SIZES)
     measures = measures_named(names)
     chosen = (metrics_given(names) or []) if measures is None else []
@@ -86,13 +88,13 @@ def stability(
                 )
             if kg is not None:
                 raise ValueError("`kg` has no effect on measures of lists.")
-            read = topic_scores(files, qrels, measures, intersect=intersect)
-        elif (dataset := dataset_of(files, ties=ties, needs=needs)) is not None:
+            read = topic_scores(systems, qrels, measures, intersect=intersect)
+        elif (dataset := dataset_of(systems, ties=ties, needs=needs)) is not None:
             rule = tie_rule(ties, [])
             with progress("reading", "parts") as update:
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
-            (one,) = qrels_ranks(files, qrels, graph_of(kg, how), intersect=intersect)
+            (one,) = qrels_ranks(systems, qrels, graph_of(kg, how), intersect=intersect)
             require_placed(one.tables, chosen, ties)
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
@@ -150,7 +152,7 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     import numpy as np
     import polars as pl
 
-    from owkg.cli.output import written_together
+    from owkg.cli.output import write_csv, written_together
     from owkg.plots.judging import stability_figure
 
     metrics, sizes, draws = found.tau.shape
@@ -165,8 +167,8 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[coefficient]
     drawn = table.select("metric", "share", "mean", "lower", "upper").fill_nan(None)
     with written_together(out) as aside:
-        table.write_csv(aside / "stability.csv")
-        every.write_csv(aside / "stability_draws.csv")
+        write_csv(table, aside / "stability.csv")
+        write_csv(every, aside / "stability_draws.csv")
         units = _UNITS[found.unit]
         axes = {"xlabel": f"share of the {units}", "ylabel": f"{label} with all {units}"}
         stability_figure(drawn, aside / "stability", **axes)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import collected
+from owkg.cli.inputs import collected, noted
 from owkg.cli.options import Format, GraphOptions, OutputFormat, named_values, naming_options, split_list
 from owkg.cli.output import Table, cell, number, show, show_metrics
+from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
     from owkg.kg.read import Reading
@@ -264,7 +265,7 @@ def _train_seeds(
         raise ValueError(f"`seeds` must be whole numbers, separated by commas, got {seeds!r}.")
     was_there = out.exists()
     try:
-        with progress("training", "steps") as update:
+        with noted(), progress("training", "steps") as update:
             found = train_seeds(
                 kg, config, [int(x) for x in numbers], out, place=place, reading=reading, on_progress=update
             )
@@ -273,7 +274,7 @@ def _train_seeds(
             with suppress(OSError):  # where it holds runs
                 out.rmdir()
         how = f"goes on with the runs in {out}" if out.exists() else "begins anew: no step was saved"
-        print(f"owkg: training stopped; the same command {how}", file=sys.stderr)
+        print(one_line(f"owkg: training stopped; the same command {how}"), file=sys.stderr)
         raise
     measured = found.drop("seed", "run", "step", "loss")
     spread = {
@@ -319,7 +320,7 @@ def _stopped(
             print("owkg: training stopped before its first step; nothing was written", file=sys.stderr)
         elif saved:
             line = f"at step {at:,}; {out} holds step {saved[-1]:,}; go on with: {command}"
-            print(f"owkg: training stopped {line}", file=sys.stderr)
+            print(one_line(f"owkg: training stopped {line}"), file=sys.stderr)
         raise
 
 

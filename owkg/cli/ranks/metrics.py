@@ -1,6 +1,5 @@
 """`owkg metrics`: rank metrics with chance levels and confidence intervals."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -8,8 +7,8 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, graph_of, metrics_given, noted
-from owkg.cli.options import GraphOptions, split_list
-from owkg.cli.output import show, table_of
+from owkg.cli.options import GraphOptions, Names, file_names_given, split_list
+from owkg.cli.output import show, table_of, wrote
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
 from owkg.files.storage import writable_folder
@@ -28,7 +27,7 @@ _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
     "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
-    "keys", "figures", "mean_of_sides", "untied",
+    "keys", "figures", "mean_of_sides", "untied", "name",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
@@ -44,6 +43,7 @@ def metrics(
     given: Given,
     kg: Path | None = None,
     how: GraphOptions,
+    name: Names = None,
     untied: bool = False,
     by: str = "",
     metric: list[str] | None = None,
@@ -118,6 +118,7 @@ def metrics(
     how.require(kg)
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
+    names = None if name is None else file_names_given(files, name)
     if keys == "pykeen" and format_ != "json":
         raise ValueError(f"`keys` pykeen is a form of --format json, got --format {format_}.")
     if interval == "analytic":
@@ -125,7 +126,7 @@ def metrics(
         given.refuse(["replicates"], why)
     if mean_of_sides:
         others = bool(by or reweight or figures or probe_entities)
-        _print_side_means(files, metric, format_, others=others, untied=untied)
+        _print_side_means(files, metric, format_, others=others, untied=untied, names=names)
         return
     everything = format_ in ("json", "csv")
     divisions = _divisions(by)
@@ -138,6 +139,7 @@ def metrics(
             reweight,
             figures,
             untied,
+            names,
             metrics=chosen,
             by=[name for name in divisions if name not in ("side", "ties")],
             sides=("head", "tail", "relation", "both") if everything or "side" in divisions else ("both",),
@@ -168,6 +170,7 @@ def _computed(
     reweight: str | None,
     figures: Path | None,
     untied: bool,
+    names: list[str] | None,
     **options: Any,
 ) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
@@ -187,14 +190,15 @@ def _computed(
         with progress("reading"):
             graph = graph_of(kg, how)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            read = read_tables(files, graph, shares=shares, untied=untied, needed_by=needed_by)
+            given: dict[str, Any] = {"shares": shares, "untied": untied, "needed_by": needed_by}
+            read = read_tables(files, graph, names=names, **given)
             paths, tables = by_model(files, read)
             del read
         if figures is not None:
             from owkg.plots.ranks import rank_figures
 
             for path in rank_figures([one for one in tables if isinstance(one, RankTable)], figures):
-                print(f"wrote {path}", file=sys.stderr)
+                wrote(path)
         with progress("Computing", "parts") as update:
             protocol = _filter(tables)  # the tables are given up one by one
             return *reports(paths, tables, graph=graph, on_progress=update, **options), protocol
@@ -216,7 +220,7 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 
 
 def _print_side_means(
-    files: list[Path], names: list[str] | None, form: str, *, others: bool, untied: bool
+    files: list[Path], metric: list[str] | None, form: str, *, others: bool, untied: bool, names: Any
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
@@ -230,8 +234,8 @@ def _print_side_means(
         raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
-        _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides"))
-    options: dict[str, Any] = {} if names is None else {"metrics": metrics_given(names)}
+        _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides", names=names))
+    options: dict[str, Any] = {} if metric is None else {"metrics": metrics_given(metric)}
     found = pl.concat(
         [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"
     )
