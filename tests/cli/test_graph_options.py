@@ -92,7 +92,7 @@ def test_files_with_classes_are_classified(call, answer, graph):
     ("out", "words"),
     [
         ("graph/test_ranks.tsv", "its folder holds a graph, of which a file of this name is a part"),
-        ("graph/train.txt", "its folder holds a graph"),
+        ("graph/valid.tsv.gz", "its folder holds a graph"),
         ("graph/ranks.csv", None),
         ("graph/test_ranks.csv", None),
         ("other/test_ranks.tsv", None),
