@@ -4,6 +4,9 @@
 # make bench  set up, then measure speed; tables under out/, all of them in docs/performance.md
 # make accelerator  measure what depends on the device, nine minutes at most; go on where it stopped
 #             (ARGS=--quick: tiny sizes; PYTHON_RUN=python3: with that interpreter's packages, nothing is installed)
+# make test-oldest  the oldest versions that pyproject.toml allows, in an environment of their own: a quick part
+#             of the tests
+# make environments  every command in every environment of docs/environments.md, whose table it writes; half an hour
 # make lint   set up, then check style (ruff) and types (pyright, which fetches itself from npm)
 # make docs   set up, then execute the notebooks in place
 # make site   set up, then build the documentation; out/site/index.html
@@ -12,6 +15,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+OLDEST ?= .venv-oldest
 OUT ?= out
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -19,7 +23,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 CASES ?= 10000
 SEED ?= 0
-.PHONY: help demo test fuzz lint bench accelerator docs site clean
+.PHONY: help demo test test-oldest environments fuzz lint bench accelerator docs site clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -34,7 +38,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 ## Small runs compile for longer than they compute. These options of XLA halve that on a CPU; the kernels are slower,
 ## so `make bench` is without. They are known to the jaxlib of constraints.txt; for another one set XLA_FLAGS yourself.
-demo test fuzz: export XLA_FLAGS ?= --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
+demo test test-oldest environments fuzz: export XLA_FLAGS ?= --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
 
 ## What one command of the demo has compiled, the next one reads.
 demo: export JAX_COMPILATION_CACHE_DIR := $(abspath $(OUT))/.jax
@@ -106,6 +110,21 @@ test: $(STAMP)
 	@echo "==> tests (OWKG_DATA=$(or $(OWKG_DATA),not set: tests that need the data sets are skipped))"
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
+$(OLDEST)/.installed: pyproject.toml constraints-oldest.txt
+	@echo "==> making the virtual environment $(OLDEST), of the oldest versions"
+	@$(PYTHON) -m venv $(OLDEST)
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt --editable '.[cluster,report]' beartype hypothesis pytest
+	@touch $@
+
+## Old versions of other libraries warn of each other: warnings are no errors here.
+test-oldest: $(OLDEST)/.installed
+	@echo "==> tests with the oldest versions"
+	@$(OLDEST)/bin/python -m pytest -q -o filterwarnings= tests/golden tests/report/test_page.py tests/train/test_workers.py::test_a_scheduler_by_its_address_and_gpus
+
+environments: $(STAMP)
+	@echo "==> every command in every environment"
+	@$(BIN)/python tests/environments/matrix.py --page docs/environments.md
+
 fuzz: $(STAMP)
 	@echo "==> $(CASES) cases of each reader, of datasets against tables, and processes (seed $(SEED))"
 	@OWKG_FUZZ=$(CASES) $(BIN)/python -m pytest -q tests/fuzz -n 2 --dist worksteal --hypothesis-seed=$(SEED)
@@ -156,4 +175,4 @@ site: $(STAMP)
 	@echo "==> $(OUT)/site/index.html"
 
 clean:
-	rm -rf $(VENV) $(OUT) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(OUT) .pytest_cache .ruff_cache .hypothesis

@@ -1,15 +1,13 @@
 """The entry of the `owkg` command, also as `python -m owkg`."""
 
-import sys
+from owkg.terminal.process import begun
 
 
 def main() -> None:
-    """Runs the command; also an interrupt while it is being imported is one line."""
-    try:
-        from owkg.cli.main import run
-    except KeyboardInterrupt:
-        sys.stderr.write("owkg: interrupted\n")
-        sys.exit(130)
+    """Runs the command; an interrupt while it is being imported is one line too."""
+    begun("owkg")
+    from owkg.cli.main import run
+
     run()
 
 

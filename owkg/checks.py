@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Iterable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,21 +65,26 @@ def _numeric(name: str, value: object, expected: str, *, large: bool = False) ->
     return array
 
 
-def real(name: str, value: object, low: float, high: float, *, closed: bool = True) -> np.ndarray:
-    """`value` as float64, every entry in [low, high], or in (low, high) when not `closed`."""
+def real(
+    name: str, value: object, low: float, high: float, *, closed: bool | Literal["low", "high"] = True
+) -> np.ndarray:
+    """`value` as float64, every entry between `low` and `high`, which count if `closed`, both or one."""
+    from_low, to_high = closed in (True, "low"), closed in (True, "high")
     if np.isinf(low) and np.isinf(high):
         expected = "finite"
     elif np.isinf(high):
-        expected = f"finite and {'at least' if closed else 'above'} {low:g}"
+        expected = f"finite and {'at least' if from_low else 'above'} {low:g}"
     else:
-        expected = f"in {'[' if closed else '('}{low:g}, {high:g}{']' if closed else ')'}"
+        expected = f"in {'[' if from_low else '('}{low:g}, {high:g}{']' if to_high else ')'}"
     array = _numeric(name, value, expected).astype(np.float64)
-    inside = (array >= low) & (array <= high) if closed else (array > low) & (array < high)
+    inside = (array >= low if from_low else array > low) & (array <= high if to_high else array < high)
     require(name, array, inside & np.isfinite(array), expected)
     return array
 
 
-def real_number(name: str, value: object, low: float, high: float, *, closed: bool = True) -> float:
+def real_number(
+    name: str, value: object, low: float, high: float, *, closed: bool | Literal["low", "high"] = True
+) -> float:
     """As `real`, of one number."""
     return scalar(name, real(name, value, low, high, closed=closed))
 

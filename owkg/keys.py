@@ -1,8 +1,8 @@
-"""Random keys that give one number on every machine, whatever its user has set JAX to draw with."""
+"""Random keys that give one number on every machine, and JAX as owkg needs it, whatever its user has set."""
 
 import sys
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Union
 
 import numpy as np
@@ -25,7 +25,8 @@ def seeded(seed: Key) -> Any:
     """The key of a seed, of JAX's generator threefry, whatever `jax_default_prng_impl` says."""
     import jax
 
-    return jax.random.key(seed, impl="threefry2x32")
+    with settled():
+        return jax.random.key(seed, impl="threefry2x32")
 
 
 def _is_key(key: Any) -> bool:
@@ -65,25 +66,66 @@ def _sequence(key: Seed) -> np.random.SeedSequence:
     if isinstance(key, np.random.SeedSequence):
         return key
     if _is_key(checked_key(key)):
-        return np.random.SeedSequence(np.asarray(sys.modules["jax"].random.key_data(key)).tolist())
+        with settled():
+            return np.random.SeedSequence(np.asarray(sys.modules["jax"].random.key_data(key)).tolist())
     return np.random.SeedSequence([int(key) >> 32, int(key) & 0xFFFFFFFF])  # as of the key of the seed
 
 
-def reproducible(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """`function`, which draws the same of equal keys, whatever `jax_threefry_partitionable` says.
+@contextmanager
+def settled(*, x64: bool | None = None, device: bool = True) -> Iterator[None]:
+    """JAX as owkg's functions are written for it, whatever its user has set; also a decorator.
 
-    Where nobody has imported JAX yet, there is no key to draw with; what imports it within `function` has to
-    be reproducible itself.
+    Draws are those of `jax_threefry_partitionable`; types and ranks are promoted; NaN and infinity are
+    values; arrays are copied to the device as needed; what is compiled is compiled. Where nobody has imported
+    JAX yet, nothing is set: what imports it within is settled itself.
+
+    Args:
+        x64: whether JAX computes in double precision; None: as the user has set it.
+        device: whether a device is needed.
+
+    Raises:
+        RuntimeError: as `require_device`.
     """
+    if (jax := sys.modules.get("jax")) is None:
+        yield
+        return
+    if device:
+        require_device()
+    with ExitStack() as now:
+        for one in (
+            jax.threefry_partitionable(True),
+            jax.numpy_dtype_promotion("standard"),
+            jax.numpy_rank_promotion("allow"),
+            jax.transfer_guard("allow"),
+            jax.debug_nans(False),
+            jax.debug_infs(False),
+            jax.disable_jit(False),
+            *([] if x64 is None else [jax.enable_x64(x64)]),
+        ):
+            now.enter_context(one)
+        yield
 
-    @wraps(function)
-    def drawing(*args: _P.args, **kwargs: _P.kwargs) -> _R:
-        if (jax := sys.modules.get("jax")) is None:
-            return function(*args, **kwargs)
-        with jax.threefry_partitionable(True):
-            return function(*args, **kwargs)
 
-    return drawing
+def require_device() -> None:
+    """RuntimeError if the environment variable `JAX_PLATFORMS` names a device that JAX does not find."""
+    jax = sys.modules.get("jax")
+    named = None if jax is None else jax.config.jax_platforms
+    if jax is None or not named or named == "cpu":
+        return
+    try:
+        jax.default_backend()
+    except (RuntimeError, AssertionError) as error:
+        said = str(error).partition(" (set JAX_PLATFORMS")[0].partition("\n")[0].removesuffix(".")
+        why = f" ({said})" if said else ""
+        raise RuntimeError(
+            f"JAX_PLATFORMS is {named!r}, and JAX finds no such device here{why}; leave it unset, or set it "
+            "to cpu."
+        ) from None
+
+
+def reproducible(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """`function`, which gives the same to the bit for equal keys, in single precision, as `settled`."""
+    return settled(x64=False)(function)
 
 
 @reproducible

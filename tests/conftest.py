@@ -156,7 +156,7 @@ def quick_compilation() -> Iterator[None]:
 @pytest.fixture
 def signals():
     """The numbers of those that a process of its own hears; what hears them is in the end as before."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before, hook = [signal.getsignal(number) for number in numbers], sys.unraisablehook
     yield numbers
     sys.unraisablehook = hook

@@ -115,10 +115,7 @@ def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignmen
 
 
 def _share_checked(share: float) -> float:
-    value = checks.real_number("train_share", share, 0, 1)
-    if value == 1:
-        raise ArgumentError("train_share", "must be below 1: some pairs have to be left for the test, got 1.")
-    return value
+    return checks.real_number("train_share", share, 0, 1, closed="low")
 
 
 def _file(folder: Path, name: str) -> Path:

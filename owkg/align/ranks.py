@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from owkg.align.data import Alignment
 from owkg.errors import ArgumentError
+from owkg.keys import reproducible
 from owkg.models.similarity import DOT, Similarity, minus_l1, minus_l2
 from owkg.ranks.order import counted, sortable, to_pass, to_reach
 from owkg.ranks.scores import Ranks, ranks_from_scores
@@ -44,6 +45,7 @@ def similarity_named(name: str) -> Similarity:
     return SIMILARITIES[name]
 
 
+@reproducible
 def rank_embeddings(
     alignment: Alignment,
     left: ArrayLike,
@@ -86,6 +88,7 @@ def rank_embeddings(
     return _table(alignment, ranks, model)
 
 
+@reproducible
 def rank_matrix(alignment: Alignment, matrix: ArrayLike, *, model: str | None = None) -> RankTable:
     """Ranks of the test pairs, in both directions, by a matrix of similarities.
 
@@ -106,6 +109,7 @@ def rank_matrix(alignment: Alignment, matrix: ArrayLike, *, model: str | None = 
     return _table(alignment, _of_blocks(places, lambda i, j: matrix[np.ix_(i, j)], None), model)
 
 
+@reproducible
 def similarity_of_pairs(
     alignment: Alignment, given: ArrayLike | tuple[ArrayLike, ArrayLike], *, similarity: str = "l1"
 ) -> np.ndarray:

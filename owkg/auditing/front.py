@@ -253,7 +253,7 @@ def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, fl
     """(low, high) of a number or of two."""
     if value is None:
         return None
-    limits = checks.real(name, value, least, most)
+    limits = checks.real(name, value, least, most, closed="low" if name == "sparsity" else True)
     if limits.shape not in ((), (2,)):
         raise ArgumentError(name, f"must be a number, or a lower and an upper one, got {value!r}.")
     low, high = (float(x) for x in limits.ravel()[[0, -1]])
@@ -261,8 +261,6 @@ def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, fl
         raise ArgumentError(name, f"must be at most 0.9999, got {high!r}.")
     if low > high:
         raise ArgumentError(name, f"must be an interval that is not empty, got {low:g} to {high:g}.")
-    if name == "sparsity" and high >= 1:
-        raise ArgumentError(name, "must be below 1: else no answer is known.")
     return low, high
 
 

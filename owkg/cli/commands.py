@@ -1,19 +1,27 @@
 """Commands out of functions: options by the signature, what they mean by the docstring."""
 
+import ast
 import inspect
 import re
+import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 from typer.models import ParameterInfo
 
 from owkg import plugins
 
 _TITLE = re.compile(r"([A-Z][\w -]*):")
 _ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.*?)(?: \[default: (.+)\])?")
+
+
+# Columns of a help; a terminal with fewer breaks its lines.
+_NARROWEST = 80
 
 
 class Given(frozenset[str]):
@@ -62,8 +70,37 @@ def group(
         text, sections = _read(one)
         examples = sections.pop("Examples", ())
         epilog = "Examples:\n\n" + "\n\n".join(examples) if examples else None
-        app.command(epilog=epilog)(_command(one, text, sections))
+        app.command(cls=_Command, epilog=epilog)(_command(one, text, sections))
     return app
+
+
+class _Command(TyperCommand):
+    """A command whose help cuts no word off: a name of an option keeps its line, other words are broken."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+        from typer import rich_utils
+
+        width = max(Console().width, _NARROWEST)
+        room = width // 3
+
+        class Whole(Table):
+            def add_row(self, *cells: Any, **options: Any) -> None:
+                # Columns of words cut them off.
+                texts = [one for one in getattr(cells[-1], "renderables", ()) if isinstance(one, Text)]
+                cells = (*cells[:-1], Text(" ").join(texts)) if texts else cells
+                super().add_row(*cells, **options)
+                self.columns[-1].overflow = "fold"
+                for column, cell in zip(self.columns[:-1], cells[:-1], strict=False):
+                    column.overflow = "fold"
+                    if str(cell).startswith("--") and len(str(cell)) <= room:
+                        column.no_wrap = True
+
+        rich_utils.MAX_WIDTH = width
+        rich_utils.Table = Whole  # pyright: ignore[reportPrivateImportUsage]
+        super().format_help(ctx, formatter)
 
 
 def _command(function: Callable[..., None], text: str, sections: dict[str, list[str]]) -> Callable[..., None]:
@@ -153,12 +190,20 @@ def _said(sections: dict[str, list[str]]) -> dict[str, _Said]:
     return said
 
 
+def _docstring(documented: Callable[..., None]) -> str:
+    """The docstring; of the source where `python -OO` has left it out, and a dataclass made one up."""
+    if sys.flags.optimize < 2:
+        return documented.__doc__ or ""
+    source = ast.parse(textwrap.dedent(inspect.getsource(documented))).body[0]
+    return ast.get_docstring(source) or ""  # pyright: ignore[reportArgumentType]
+
+
 def _read(documented: Callable[..., None]) -> tuple[str, dict[str, list[str]]]:
     """The text of a docstring, and the entries of its sections by their titles."""
     text, sections = [], {}
     entries: list[str] | None = None
-    lines = inspect.cleandoc(documented.__doc__ or "").splitlines()
-    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+    lines = inspect.cleandoc(_docstring(documented)).splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
         title = _TITLE.fullmatch(line)
         if title and following.startswith("    "):
             entries = sections[title[1]] = []

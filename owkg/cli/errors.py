@@ -5,12 +5,15 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
 
 import typer
 
 from owkg.errors import renamed
+from owkg.terminal.process import dropped
 from owkg.terminal.tables import one_line
 
 # Arguments that come from an option of another name.
@@ -91,11 +94,72 @@ def _one_line(message: str, options: Mapping[str, str] | None) -> str:
     return f"{line[: _LONGEST - _END]} [... {len(line) - _LONGEST:,} letters ...] {line[-_END:]}"
 
 
-def _is_out_of_device_memory(error: Exception) -> bool:
-    """Whether JAX found no memory; told by its name and words, as JAX may not even be imported."""
+def _of_environment(error: Exception) -> str:
+    """What the machine lacks, memory or a device; nothing where that is not why it fails.
+
+    An error of memory is told by its name and words, as JAX may not even be imported.
+    """
+    if isinstance(error, ImportError) and re.search("failed to map|annot allocate memory", str(error)):
+        return f"this takes more memory than there is: {error}"
     names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"JaxRuntimeError", "XlaRuntimeError"}) and bool(
-        re.search("RESOURCE_EXHAUSTED|out of memory", str(error), re.IGNORECASE)
+    if names & {"JaxRuntimeError", "XlaRuntimeError"} and re.search(
+        "RESOURCE_EXHAUSTED|out of memory", str(error), re.IGNORECASE
+    ):
+        return f"this takes more memory than there is: {str(error).splitlines()[0]}"
+    if sys.flags.optimize > 1:
+        what = f"{type(error).__name__}: {error}"
+        return f"python -OO (PYTHONOPTIMIZE=2) takes away docstrings, which a library needs here ({what})."
+    if "jax" in sys.modules:
+        from owkg.keys import require_device
+
+        try:
+            require_device()
+        except RuntimeError as found:
+            return str(found)
+    return ""
+
+
+def require_variables() -> None:
+    """Stops where an environment variable would end a library that owkg needs."""
+    threads = os.environ.get("POLARS_MAX_THREADS")
+    if threads is not None and not (threads.isascii() and threads.isdecimal() and int(threads)):
+        raise ValueError(f"POLARS_MAX_THREADS must be a number of threads, at least 1, got {threads!r}.")
+
+
+# What Typer says of a value that it cannot read, and what this says.
+_WORDS = {
+    "Value error, ": "",
+    "Input should be a valid number, unable to parse string as a number": "must be a number",
+    "Input should be a valid integer, unable to parse string as an integer": "must be a whole number",
+    "Input should be": "must be",
+}
+
+
+def _of_typer(error: Any) -> str:
+    """The message of an error of Typer, with the value that it is about, and the option that may be meant."""
+    wrong = getattr(error, "option_name", None)
+    if wrong is not None and getattr(error, "possibilities", None) is not None:
+        near = _meant(wrong, [flag for one in error.ctx.command.params for flag in one.opts])
+        return f"No such option: {wrong}" + (f"; is {' or '.join(near)} meant?" if near else "")
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    for word, ours in _WORDS.items():
+        message = message.replace(word, ours)
+    details = getattr(error.__cause__, "errors", None)
+    found = details()[0] if details is not None else {}
+    if "input" in found and repr(found["input"]) not in message:
+        message = f"{message.removesuffix('.')}, got {found['input']!r}."
+    return message
+
+
+def _meant(wrong: str, flags: Iterable[str]) -> list[str]:
+    """The options that a wrong one may stand for: by first letters (--lr), by a word of it, by spelling."""
+    flags = [flag for flag in flags if flag.startswith("--") and flag != "--help"]
+    words = {flag: flag.strip("-").split("-") for flag in flags}
+    word = wrong.strip("-")
+    return (
+        [flag for flag in flags if len(words[flag]) > 1 and "".join(w[0] for w in words[flag]) == word]
+        or [flag for flag in flags if set(word.split("-")) & set(words[flag])][:2]
+        or get_close_matches(wrong, flags, 2, 0.7)
     )
 
 
@@ -113,14 +177,13 @@ def guarded(
     """
     message = ""
     try:
+        require_variables()
         code = call()
         code = code if isinstance(code, int) else 0
         if sys.stdout is not None:  # closed by whoever started the command
             sys.stdout.flush()
     except typer.TyperException as error:
-        message = error.format_message() if hasattr(error, "format_message") else str(error)
-        message = message.replace("Value error, ", "")  # a word of what Typer checks choices with
-        code = 2
+        code, message = 2, _of_typer(error)
     except (KeyboardInterrupt, typer.Abort):
         code, message = 130, ""
     except BrokenPipeError:
@@ -133,11 +196,12 @@ def guarded(
         # The number of an error of the system says nothing that its words do not.
         code, message = 2, re.sub(r"^\[Errno \d+\] ", "", str(error))
     except MemoryError as error:
-        code, message = 2, f"this takes more memory than there is: {error}"
+        code, message = 2, f"this takes more memory than there is: {error}".removesuffix(": ")
     except Exception as error:
-        if not _is_out_of_device_memory(error):
+        message = _of_environment(error)
+        if not message:
             raise
-        code, message = 2, f"this takes more memory than there is: {str(error).splitlines()[0]}"
+        code = 2
     if code == 130:
         print(f"{name}: interrupted", file=sys.stderr)
     elif code == 2 and message:
@@ -162,6 +226,11 @@ def called(name: str, app: Callable[..., object], arguments: Sequence[str] | Non
             before = given[place - 1] if place else ""
             named = before if before.startswith("--") else f"argument {place + 1}"
             raise ValueError(f"{named} is empty; is a variable of the shell not set?")
+        for place, word in enumerate(given):
+            if re.search("[\ud800-\udfff]", word):  # bytes that are no letters
+                encoding = sys.getfilesystemencoding()
+                hint = "PYTHONUTF8=1 reads UTF-8"
+                raise ValueError(f"argument {place + 1} must be text in {encoding}, got {word!r}; {hint}.")
         return app(args=given, prog_name=name, standalone_mode=False)
 
     return guarded(name, call, lambda: options_of(app, given))
@@ -169,38 +238,40 @@ def called(name: str, app: Callable[..., object], arguments: Sequence[str] | Non
 
 def _unread() -> int:
     """The exit code where whoever read the output has gone; the interpreter must find no closed pipe."""
-    for stream in (sys.__stdout__, sys.__stderr__):
-        if stream is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    dropped(sys.__stdout__, sys.__stderr__)
     return 128 + signal.SIGPIPE
 
 
 def heard() -> None:
-    """Makes SIGTERM end the process in order, and no signal get lost while garbage is collected.
+    """Makes SIGTERM and SIGHUP end the process in order, and no signal get lost in a garbage collection.
 
     Python drops what is raised in a callback of its garbage collector, and JAX has such a callback.
     """
-    dropped = sys.unraisablehook
+    before = sys.unraisablehook
 
     def again(what: "sys.UnraisableHookArgs") -> None:
         number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(what.exc_type)
         if number is None:
-            dropped(what)
+            before(what)
         else:  # once the callback has returned
             here = threading.main_thread().ident
             threading.Timer(_SOON_S, signal.pthread_kill, [here, number]).start()
 
     sys.unraisablehook = again
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # from here on, work is ended in order
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        signal.signal(signal.SIGHUP, _terminated)
 
 
-def _terminated(*_: object) -> None:
-    sys.exit(128 + signal.SIGTERM)
+def _terminated(number: int, _: object) -> None:
+    sys.exit(128 + number)
 
 
 @contextmanager
 def ended_at_once() -> Iterator[None]:
-    """Lets SIGINT and SIGTERM end the process as the system does, even in the middle of a compiled call.
+    """Lets SIGINT, SIGTERM and SIGHUP end the process as the system does, even within a compiled call.
 
     Python hears a signal only when the call returns, which may take minutes. For work that writes no file, in
     a process that has `heard` its signals.
@@ -211,7 +282,8 @@ def ended_at_once() -> Iterator[None]:
     # Polars sets a handler of its own, in C, when it is loaded.
     import polars  # noqa: F401
 
-    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = [number for number in ends if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
     try:
         yield

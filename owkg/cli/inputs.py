@@ -45,6 +45,8 @@ def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -
             raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
         _refuse_split(out)
         there = next(folder for folder in out.absolute().parents if folder.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(f"{out}: cannot be written: {there.name} is a file.")
         try:
             writable_folder(there)
         except OSError as error:

@@ -60,7 +60,8 @@ def show(
     if form == "json":
         if notes is not None and isinstance(payload, Mapping):
             payload = {**payload, "notes": notes}
-        print(json.dumps(payload, indent=2, allow_nan=False, default=_simple, ensure_ascii=ensure_ascii))
+        plain = ensure_ascii or not (getattr(sys.stdout, "encoding", None) or "").lower().startswith("utf")
+        print(json.dumps(payload, indent=2, allow_nan=False, default=_simple, ensure_ascii=plain))
     elif form == "csv" and frame is not None:
         from owkg.files.cells import harmless_table
 

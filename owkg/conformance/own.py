@@ -8,6 +8,7 @@ import polars as pl
 from owkg import ir
 from owkg.conformance.runner import Vector
 from owkg.files.storage import __version__
+from owkg.keys import require_device
 from owkg.metrics.front import evaluate
 from owkg.ranks import ranks_from_scores, realistic
 
@@ -28,6 +29,11 @@ class Owkg:
 
     name = "owkg"
     version = __version__
+
+    def __init__(self) -> None:
+        import jax  # noqa: F401
+
+        require_device()  # an error of each vector would be taken for a wrong number
 
     def supports(self, vector: Vector) -> bool:
         """Whether owkg has what the vector asks for, which it always has."""

@@ -17,6 +17,7 @@ from owkg.evaluation.blocks import QueryBlock, query_blocks
 from owkg.evaluation.counts import Counts, counts
 from owkg.evaluation.memory import block_bytes as enough_bytes
 from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tiled
+from owkg.keys import settled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Trained
@@ -43,6 +44,7 @@ class ScoredRanks(NamedTuple):
     score: Float64[np.ndarray, "triples"]
 
 
+@settled()
 def rank_arrays(
     trained: Trained,
     triples: ArrayLike,

@@ -17,6 +17,7 @@ from owkg.evaluation.random_order import RandomOrder
 from owkg.evaluation.table import asked_sides, check_sizes
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
 from owkg.files.storage import free_memory
+from owkg.keys import settled
 from owkg.kg import KnownAnswers, answer_ranges, joined_splits, known_answers
 from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.triples import query_ids
@@ -75,6 +76,7 @@ class _Tasks(NamedTuple):
     score: JobScorer
 
 
+@settled()
 def sampled(
     trained: Trained,
     graph: KnowledgeGraph,

@@ -13,6 +13,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.evaluation.blocks import flat_known
 from owkg.evaluation.memory import block_bytes
+from owkg.keys import settled
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
 from owkg.models import Trained
@@ -34,6 +35,7 @@ class TopAnswers(NamedTuple):
     score: Float[np.ndarray, "queries depth"]
 
 
+@settled()
 def top_answers(
     trained: Trained,
     entity: ArrayLike,

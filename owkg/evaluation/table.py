@@ -12,7 +12,7 @@ import polars as pl
 from owkg.errors import ArgumentError
 from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.queries import is_asked
-from owkg.keys import seeded
+from owkg.keys import seeded, settled
 from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.seen import seen_ids, with_ids
@@ -26,6 +26,7 @@ PRECISIONS = ("float32", "float64")
 """That scores are computed in."""
 
 
+@settled()
 def ranks(
     trained: Trained,
     graph: KnowledgeGraph,
@@ -184,7 +185,8 @@ def asked_sides(sides: str | Sequence[str]) -> list[str]:
     """The sides that are asked for; ValueError if there is none, an unknown one, or one twice."""
     names: list[Any] = list(sides) if isinstance(sides, list | tuple) else [sides]
     if not names or any(name not in SIDES or names.count(name) > 1 for name in names):
-        raise ArgumentError("sides", f"must be head, tail, or both, each once, got {sides!r}.")
+        got = ", ".join(map(str, names)) or "none"
+        raise ArgumentError("sides", f"must be head, tail, or both, each once, got {got}.")
     return names
 
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from owkg.classification.negatives import NEGATIVES, drawn_negatives
 from owkg.errors import ArgumentError, naming
+from owkg.keys import settled
 from owkg.kg import KnowledgeGraph, joined_splits, relation_categories
 from owkg.kg.triples import labelled, triples_checked
 from owkg.models import Trained, score
@@ -16,6 +17,7 @@ from owkg.models import Trained, score
 _BLOCK = 2**14
 
 
+@settled()
 def score_triples(trained: Trained, triples: ArrayLike) -> Float64[np.ndarray, "triples"]:
     """The scores of triples, int [triples, 3], by the query of their tails, a block at a time.
 

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from owkg.errors import ArgumentError
 from owkg.files import begun
 
 __version__ = "0.1.0"
@@ -119,14 +120,19 @@ def naming_place(path: Path, aside: Path) -> Iterator[None]:
         raise
 
 
-def writable_folder(path: Path) -> Path:
+def writable_folder(path: Path, name: str = "out") -> Path:
     """`path`, made if need be and tried by writing to it, so that long work does not end in an error.
 
+    Args:
+        path: of the folder.
+        name: of the argument that it is, for errors.
+
     Raises:
-        OSError: if nothing can be written there; NotADirectoryError if a file of that name is there.
+        ValueError: if a file of that name is there.
+        OSError: if nothing can be written there.
     """
     if path.exists() and not path.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "is a file; choose a folder", str(path))
+        raise ArgumentError(name, f"must be a folder, got the file {path}.")
     path.mkdir(parents=True, exist_ok=True)
     tried, lock = begun.new_file(path, "")
     tried.unlink()

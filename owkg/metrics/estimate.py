@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from owkg.keys import settled
 from owkg.metrics.chance import Chance
 from owkg.metrics.measures import Adjustment, Metric, rises
 from owkg.metrics.query_sums import QueryMoments
@@ -66,7 +67,7 @@ def _slope(metric: RankWeight, mean: float) -> float:
         return metric.link.slope(float(mean))
     import jax
 
-    with jax.enable_x64(True):
+    with settled(x64=True):
         return float(jax.grad(metric.link or (lambda x: x))(jax.numpy.asarray(mean, float)))
 
 

@@ -122,6 +122,11 @@ def full_values_of_published(
     halves = [rounding[name] for name in names] if isinstance(rounding, Mapping) else rounding
     apart = checks.real("rounding", halves, 0, np.inf)
     drawn = np.stack([rank_weights(one, np.arange(1.0, negatives + 2)) for one in of_published])
+    for name, value, own in zip(names, values - apart, drawn, strict=True):
+        if value > own.max():
+            hint = "; percentages are divided by 100" if own.max() == 1 else ""
+            text = f"must be in [{own.min():.6g}, {own.max():.6g}] for {name}, got {published[name]!r}{hint}."
+            raise ArgumentError("published", text)
     rows = []
     for weight in wanted:
         low, high = _ends(weight, grid, drawn @ chances, values - apart, values + apart)

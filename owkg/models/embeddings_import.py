@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from owkg.errors import ArgumentError
-from owkg.keys import seeded
+from owkg.keys import seeded, settled
 from owkg.kg import KnowledgeGraph
 from owkg.models.embeddings import Embeddings, read_embeddings, with_inverse
 from owkg.models.embeddings_layout import COMPLEX_LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
@@ -20,6 +20,7 @@ from owkg.models.model import Model, Trained
 _SHOWN = 3  # labels in a message
 
 
+@settled()
 def import_embeddings(
     source: str | Path | Embeddings,
     graph: KnowledgeGraph,

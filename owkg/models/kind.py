@@ -10,6 +10,7 @@ import jax
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.keys import seeded, settled
 from owkg.models.model import Model
 
 
@@ -107,7 +108,8 @@ def whole_kind(kind: object) -> Kind:
     model = kind.made()
     if not isinstance(model, Model) or (model.name, model.config) != (kind.name, kind.config()):
         raise ArgumentError("build", f"must give the Model {kind.name!r} of its options, got {model!r}.")
-    params, _ = jax.eval_shape(lambda key: model.init(key, 5, 3), jax.random.key(0))
+    with settled():
+        params, _ = jax.eval_shape(lambda key: model.init(key, 5, 3), seeded(0))
     wanted = {"entity": (5, kind.columns * model.config.dim), "relation": (3 + 3 * model.config.reciprocal,)}
     for name, shape in wanted.items():
         got = params[name].shape if name in params else "none"

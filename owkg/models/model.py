@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.keys import settled
 from owkg.models.similarity import Similarity
 
 Params = dict[str, Array]
@@ -180,6 +181,7 @@ def trained_checked(trained: object) -> Trained:
     return trained
 
 
+@settled()
 def score(trained: Trained, head: ArrayLike, relation: ArrayLike, tail: ArrayLike) -> Float[Array, "..."]:
     """The scores of triples, by the query of their tails; `head`, `relation` and `tail`, ids, broadcast.
 
@@ -203,6 +205,7 @@ def score(trained: Trained, head: ArrayLike, relation: ArrayLike, tail: ArrayLik
     return trained.model.similarity.one(queries, trained.candidates(tail)).reshape(shape)
 
 
+@settled()
 def score_all(
     trained: Trained, entity: object, relation: object, side: str, candidates: object = None
 ) -> Float[Array, "q c"]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from owkg.errors import ArgumentError
+from owkg.keys import settled
 
 if TYPE_CHECKING:
     from jax import Array
@@ -98,7 +99,8 @@ def _trace(metric: RankWeight) -> None:
     ranks = jax.ShapeDtypeStruct((7,), jnp.float32)
     try:
         # Through a lambda: JAX 0.10.2 crashes on a function without weak references, such as np.reciprocal.
-        weight = jax.eval_shape(lambda ranks: metric.weight(ranks), ranks)
+        with settled():
+            weight = jax.eval_shape(lambda ranks: metric.weight(ranks), ranks)
     except Exception as error:
         raise ArgumentError(
             "weight", f"of metric {metric.name!r} must be written with jax.numpy: {error}"

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
+from owkg.keys import settled
 from owkg.rank_weights.rank_weight import RankWeight, probed
 
 # Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
@@ -38,13 +39,13 @@ def on_numpy(function: Callable[[Any], Any], values: ArrayLike) -> Float[np.ndar
         if (jax := sys.modules.get("jax")) is not None:
             # Evaluated now, even when a caller is under a trace.
             now.enter_context(jax.ensure_compile_time_eval())
-            now.enter_context(jax.enable_x64(True))
+            now.enter_context(settled(x64=True, device=False))
         try:
             return np.asarray(function(values), np.float64)
         except Exception:  # written for arrays of JAX alone
             import jax
 
-            with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            with jax.ensure_compile_time_eval(), settled(x64=True):
                 return np.asarray(function(jax.numpy.asarray(values)), np.float64)
 
 

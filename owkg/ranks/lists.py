@@ -96,8 +96,10 @@ def ranks_from_list(
 
 
 def untied(table: pl.DataFrame, *, source: str, place: Callable[[int], str]) -> pl.DataFrame:
-    """The table with its column rank as the optimistic and the pessimistic rank; others as they are."""
+    """The table with its column rank as the optimistic and the pessimistic rank."""
     if "rank" not in table.columns:
+        if {"optimistic", "pessimistic"} <= set(table.columns):
+            raise ArgumentError("untied", f"has no effect on {source}, which has both ranks of each task.")
         return table
     if tied := [name for name in ("optimistic", "pessimistic") if name in table.columns]:
         raise ValueError(

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.keys import settled
 from owkg.ranks.sets import EntitySets, Sets, as_array, members, sets_checked
 from owkg.ranks.sorting import sort_checked, sorted_ranks
 
@@ -33,6 +34,7 @@ class Ranks(NamedTuple):
     candidates: Int64[np.ndarray, "queries"]
 
 
+@settled()
 def ranks_from_scores(
     scores: ArrayLike,
     target: ArrayLike,
@@ -95,9 +97,9 @@ def ranks_from_scores(
     else:
         chunk = checks.whole("chunk", chunk, 1)
     result = Ranks(*(np.empty(queries, np.int64) for _ in Ranks._fields))
-    import jax
+    import jax  # noqa: F401
 
-    with jax.enable_x64(True):
+    with settled(x64=True):
         for begin in range(0, queries, chunk):
             # All chunks are of one size: the last one reaches back.
             begin = max(0, min(begin, queries - chunk))

@@ -47,7 +47,7 @@ def stratified_sample(
         raise ArgumentError("split", f"must be one with triples ({names}), got {split!r}.")
     if by not in COLUMNS:
         raise ArgumentError("by", f"must be one of {', '.join(COLUMNS)}, got {by!r}.")
-    part = checks.real_number("share", share, 0, 1)
+    part = checks.real_number("share", share, 0, 1, closed="high")
     rng = np.random.default_rng(checks.seed("seed", seed))
     triples = splits[split]
     size = round(part * len(triples))

@@ -111,9 +111,7 @@ def resample(
     measured = checked_metrics(metrics)
     if not isinstance(full, FullTest):
         raise ArgumentError("full", f"must be made by full_test, got {full!r}.")
-    beta = checks.real_number("sparsity", sparsity, 0, 1)
-    if beta == 1:
-        raise ArgumentError("sparsity", "must be in [0, 1), got 1.0.")
+    beta = checks.real_number("sparsity", sparsity, 0, 1, closed="low")
     count = checks.whole("draws", draws, 2)
     if count >= 2**32 - 2 * _LARGEST_BLOCK:
         raise ArgumentError("draws", f"must be below 2**32, got {count}.")

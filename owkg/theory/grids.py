@@ -4,7 +4,6 @@ A kernel takes the library of its arrays from `checks.library_of`. NumPy compute
 done before JAX has been imported. JAX compiles many.
 """
 
-import contextlib
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -17,6 +16,7 @@ from scipy import special
 
 from owkg import checks
 from owkg.files.storage import free_memory
+from owkg.keys import settled
 from owkg.rank_weights import RankWeight, tables
 from owkg.rank_weights.registry import checked_metric
 
@@ -166,7 +166,7 @@ def over_grid(
     size = 1 if count == 1 else -(-count // batch_size) * batch_size
     # Copies: JAX remembers the constant that it made of an array, in the precision of the first use.
     shared = tuple(np.array(array) if isinstance(array, np.ndarray) else array for array in shared)
-    with contextlib.nullcontext() if traced else jax.enable_x64(True):
+    with settled(x64=None if traced else True):
         xp = checks.library_of(*rows, *shared)
         flat = [row.reshape(count, *row.shape[len(shape) :]) for row in rows]
         if size > count:

@@ -92,9 +92,9 @@ def train(
     """Trains a model into the folder of a run.
 
     A run that is cut short at any moment and resumed gives the same parameters to the bit as an undisturbed
-    one, on one machine and as many devices; on others it differs by rounding. SIGINT (Ctrl-C) and SIGTERM
-    write a checkpoint, and then do what they did before, or interrupt. `folder` is not written before the
-    first checkpoint.
+    one, on one machine and as many devices; on others it differs by rounding. SIGINT (Ctrl-C), SIGTERM
+    and SIGHUP write a checkpoint, and then do what they did before, or interrupt. `folder` is not written
+    before the first checkpoint.
 
     Several devices share out the embeddings of entities by rows, and the queries of a step against negatives.
     Processes that `owkg.train.connect` has connected call this together; the first one writes `folder`, and
@@ -219,6 +219,7 @@ def saved_steps(folder: Path) -> list[int]:
     return checkpoint_steps(folder / CHECKPOINTS)
 
 
+@reproducible
 def load_run(folder: Path, *, step: int | str = "best") -> Run:
     """Reads the folder of a run.
 

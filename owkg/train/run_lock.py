@@ -71,7 +71,7 @@ def _locked(path: Path) -> IO[str] | None:
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], int]]:
-    """Yields the signal that came, SIGINT or SIGTERM, 0 if none did; the second does what it did before.
+    """Yields SIGINT, SIGTERM or SIGHUP, whichever came, 0 if none did; the second does what it did before.
 
     Signals that are ignored stay so.
     """
@@ -87,7 +87,7 @@ def interrupts() -> Iterator[Callable[[], int]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: 0
         return
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         handler = signal.getsignal(number)
         if handler is not signal.SIG_IGN:
             before[number] = signal.SIG_DFL if handler is None else handler

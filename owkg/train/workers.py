@@ -8,7 +8,7 @@ import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -192,15 +192,22 @@ def _client(distributed: ModuleType, place: Where) -> Iterator[Any]:
 
     if place.scheduler is None:
         options = {"distributed.scheduler.allowed-failures": _DEATHS}
-        with (
-            config.set(options),
-            distributed.LocalCluster(
-                n_workers=place.workers, threads_per_worker=1, dashboard_address=None, memory_limit=None,
-                silence_logs=50, host=_LOOPBACK, security=_security(distributed),
-                scheduler_kwargs={"dashboard_address": f"{_LOOPBACK}:0"},  # a free port, not 8787
-            ) as local,
-            distributed.Client(local, set_as_default=False) as client,
-        ):  # fmt: skip
+        with config.set(options), ExitStack() as held:
+            try:
+                local = distributed.LocalCluster(
+                    n_workers=place.workers, threads_per_worker=1, dashboard_address=None, memory_limit=None,
+                    silence_logs=50, host=_LOOPBACK, security=_security(distributed),
+                    scheduler_kwargs={"dashboard_address": f"{_LOOPBACK}:0"},  # a free port, not 8787
+                )  # fmt: skip
+                client = held.enter_context(
+                    distributed.Client(held.enter_context(local), set_as_default=False)
+                )
+            except (RuntimeError, OSError) as error:
+                why = str(error).partition("\n")[0].removesuffix(".")
+                raise ArgumentError(
+                    "workers",
+                    f"cannot be started: {why}; too little memory or too few open files may be why.",
+                ) from None
             yield client
         return
     try:

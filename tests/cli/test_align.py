@@ -70,7 +70,7 @@ def test_raw_embeddings_and_a_similarity(data, call):
         (("--matrix", "a.npz", "--save-embeddings", "b.npz"), "--save-embeddings has no effect"),
         (("--embeddings", "none.npz"), "none.npz"),
         (("--similarity", "l3"), "--similarity must be one of l1, l2, dot, cosine, got 'l3'."),
-        (("--train-share", "1"), "--train-share must be below 1"),
+        (("--train-share", "1"), "--train-share must be in [0, 1)"),
         (("--margin", "0"), "--margin must be finite and above 0"),
     ],
 )

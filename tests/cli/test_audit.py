@@ -265,7 +265,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--sparsity", "1"), "--sparsity must be below 1: else no answer is known."),
+        (("--sparsity", "1"), "--sparsity must be in [0, 1), got 1.0."),
         (("--sparsity", "0.4,0.2"), "--sparsity must be an interval that is not empty"),
         (("--ties", "random"), "--ties must be of optimistic, pessimistic, realistic, exact, got 'random'."),
         (("--sparsity", "much"), "--sparsity must be a number, or LOW,HIGH, got 'much'."),

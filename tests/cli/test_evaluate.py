@@ -261,7 +261,7 @@ def test_lists_are_the_best_answers_that_training_does_not_know(graph, call, ref
     code, _, error = call(f"{OF_FILE} --out r.parquet --lists graph")
     assert (code, error) == (2, "owkg: error: graph: cannot be written: it is a folder.\n")
     error = refused(f"{OF_FILE} --out transe.npz/r.parquet")
-    assert "cannot be written: is a file; choose a folder" in error
+    assert "cannot be written: transe.npz is a file." in error
 
 
 # --- which splits filter

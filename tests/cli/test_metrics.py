@@ -720,8 +720,20 @@ def test_triples_ranked_by_the_mean_of_both_sides(folder, call, refused):
     assert found["mrr"]["of_triples"] < found["mrr"]["of_tasks"]
     code, out, _ = call("ranks.parquet --mean-of-sides")
     assert (code, "of triples" in out, "hits@10" in out) == (0, True, True)
-    for more in ("--by side", "--format csv", "--reweight uniform"):
-        assert "--mean-of-sides stands alone" in refused(f"ranks.parquet --mean-of-sides {more}")
+    for more in (
+        "--by side",
+        "--reweight uniform",
+        "--interval bca",
+        "--ci 0.9",
+        "--seed 3",
+        "--keys pykeen",
+    ):
+        option = more.split()[0]
+        assert f"{option} has no effect with --mean-of-sides" in refused(
+            f"ranks.parquet --mean-of-sides {more}"
+        )
+    err = refused("ranks.parquet --mean-of-sides --format csv")
+    assert "--format must be table or json with --mean-of-sides, got csv." in err
 
 
 def test_what_filtered_the_ranks_is_said(call, tmp_path):

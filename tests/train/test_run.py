@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.evaluation import rank_arrays
+from owkg.evaluation import rank_arrays, ranks
 from owkg.files import storage
 from owkg.kg import known_answers, read_graph, write_labelled
 from owkg.train import (
@@ -59,6 +59,26 @@ def test_where_it_is_cut_changes_no_bit(ring, name):
     *_, cut = snapshots(ring, config, chunk_steps=3)
     assert bits(whole.state) == bits(cut.state)
     assert [row["loss"] for row in whole.rows] == [row["loss"] for row in cut.rows]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_what_jax_is_set_to_changes_no_bit(ring, name, tmp_path):
+    config = CONFIGS[name]
+    plain = train(ring, config, tmp_path / "plain")
+    scored = ranks(plain.trained, ring)
+    with (
+        jax.enable_x64(True),
+        jax.numpy_dtype_promotion("strict"),
+        jax.numpy_rank_promotion("raise"),
+        jax.transfer_guard("disallow"),
+        jax.debug_nans(True),
+        jax.debug_infs(True),
+    ):
+        other = train(ring, config, tmp_path / "other")
+        loaded = load_run(tmp_path / "other")
+        assert ranks(loaded.trained, ring).equals(scored)
+    assert of_run(other) == of_run(loaded) == of_run(plain)
+    assert other.path.drop("seconds", "examples_per_s").equals(plain.path.drop("seconds", "examples_per_s"))
 
 
 @pytest.mark.parametrize("name", CONFIGS)

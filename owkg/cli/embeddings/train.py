@@ -183,6 +183,8 @@ def train(
     from owkg.train.workers import where
 
     settings = options.given()
+    if options.steps is not None:
+        given.refuse(["epochs"], "has no effect with --steps")
     how.reading()
     if resume:
         given.refuse(["overwrite"], "cannot be combined with --resume")

@@ -41,7 +41,8 @@ def power(
         other_strength: Strength of the second model, in [0, 1].
         inconsistency: Tolerated probability that the weaker model looks better, in (0, 0.5).
         num_queries: Also print the inconsistency of this many queries.
-        all_metrics: Every registered metric, and the least over all rank weights, of each focus on the top.
+        all_metrics: Every registered metric and those of --metric, and the least over all rank weights, of
+            each focus on the top.
         figure (FILE): With --all-metrics: draw queries against focus: .png, .pdf, .svg.
 
     Examples:

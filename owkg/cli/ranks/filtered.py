@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, check_writable, noted_line
 from owkg.cli.options import Format, OutputFormat, split_list
 from owkg.cli.output import show
@@ -15,6 +16,7 @@ def filtered(
     scores: Path,
     tasks: Path,
     *,
+    given: Given,
     out: Path,
     known: Path | None = None,
     key: str = "",
@@ -39,7 +41,7 @@ def filtered(
             also from and to, both included, blank for open. Raw ranks when absent.
         key (COLUMN): Columns that a known fact must share with the task, beside entity and relation, such as
             time or qualifiers; several with commas. None is the static filter.
-        during (COLUMN): Column of TASKS with the time at which a known fact must hold.
+        during (COLUMN): With --known: column of TASKS with the time at which a known fact must hold.
         query (COLUMN): Columns of TASKS that make a query another one and do not filter, such as the time of
             raw and static ranks; several with commas.
         candidates (FILE): Table of entity and any of relation, side and the columns of the key: the
@@ -54,6 +56,8 @@ def filtered(
     """
     from owkg.ranks.keyed import rank_query_files
 
+    if known is None:
+        given.refuse(["during"], "has no effect without --known")
     check_readable([scores, tasks, known, candidates])
     check_writable([out], [scores, tasks, known, candidates])
     with naming({"tasks": "TASKS", "scores": "SCORES"}):
@@ -71,7 +75,7 @@ def filtered(
     found.write(out)
     by = "raw" if known is None else ", ".join(["known", *split_list(key), *([during] if during else [])])
     among = "all" if candidates is None else candidates.name
-    if known is None and (key or during):
+    if known is None and key:
         noted_line("without --known ranks are raw: no fact leaves the candidates.")
     if known is not None and (own := found.about["own_facts_known"]) < len(found):
         some = f"the own fact of {own:,} of {len(found):,} tasks only" if own else "no task's own fact"

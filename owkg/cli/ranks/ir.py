@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, check_writable, noted
 from owkg.cli.options import Level, Names, named_files, names_given
 from owkg.cli.output import Table, show, write_frame
@@ -12,6 +13,7 @@ from owkg.terminal.tables import one_line
 def ir(
     runs: list[Path] | None = None,
     *,
+    given: Given,
     qrels: Path | None = None,
     name: Names = None,
     metric: list[str] | None = None,
@@ -49,8 +51,10 @@ def ir(
     from owkg.judge.topics import DEFAULT, evaluate_runs
 
     if list_:
-        if runs or qrels is not None:
-            raise ValueError("--list prints all measures, and takes no RUN and no --qrels.")
+        why = "has no effect with --list, which prints all measures"
+        given.refuse(sorted(given - {"list_", "format_"}), why)
+        if format_ == "trec":
+            raise ValueError(f"`format` must be table, json or csv with --list, got {format_}.")
         from owkg.cli.ranks.metrics_output import print_listing
 
         letters = "p positions, R relevant answers that are known, g relevance."

@@ -29,6 +29,11 @@ _OF_FULL_RANKS = (
     "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
     "keys", "figures", "mean_of_sides", "untied", "name",
 )  # fmt: skip
+# Options that have no meaning for the mean of both sides.
+_OF_TASKS = (
+    "kg", "layout", "duplicates", "by", "ci", "interval", "replicates", "seed", "reweight", "probe_entities",
+    "keys", "figures",
+)  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
 _LETTERS = (
@@ -102,8 +107,10 @@ def metrics(
     from owkg.cli.ranks import metrics_output as output
 
     if list_:
-        if files:
-            raise ValueError(f"--list prints all metrics, and takes no FILE, got {files[0]}.")
+        why = "has no effect with --list, which prints all metrics"
+        given.refuse(sorted(given - {"list_", "format_"}), why)
+        if format_ == "latex":
+            raise ValueError(f"`format` must be table, json or csv with --list, got {format_}.")
         from owkg.metrics.registry import LISTING
 
         output.print_listing(LISTING, format_, _LETTERS)
@@ -125,8 +132,10 @@ def metrics(
         why = "has no effect with --interval analytic; percentile and bca resample"
         given.refuse(["replicates"], why)
     if mean_of_sides:
-        others = bool(by or reweight or figures or probe_entities)
-        _print_side_means(files, metric, format_, others=others, untied=untied, names=names)
+        given.refuse(_OF_TASKS, "has no effect with --mean-of-sides")
+        if format_ not in ("table", "json"):
+            raise ValueError(f"`format` must be table or json with --mean-of-sides, got {format_}.")
+        _print_side_means(files, metric, format_, untied=untied, names=names)
         return
     everything = format_ in ("json", "csv")
     divisions = _divisions(by)
@@ -182,7 +191,7 @@ def _computed(
 
     checks.level("ci", options["level"])
     if figures is not None:
-        writable_folder(figures)
+        writable_folder(figures, "figures")
     check_readable([path for path in files if not is_dataset(path)])
     all_ranks = {"reweight": reweight, "figures": figures, "interval": options["interval"] != "analytic"}
     needed_by = next((name for name, value in all_ranks.items() if value), None)
@@ -220,7 +229,7 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 
 
 def _print_side_means(
-    files: list[Path], metric: list[str] | None, form: str, *, others: bool, untied: bool, names: Any
+    files: list[Path], metric: list[str] | None, form: str, *, untied: bool, names: Any
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
@@ -230,8 +239,6 @@ def _print_side_means(
     from owkg.ranks.dataset import is_dataset
     from owkg.ranks.together import by_model, read_tables
 
-    if others or form not in ("table", "json"):
-        raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
         _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides", names=names))

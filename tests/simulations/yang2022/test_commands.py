@@ -172,7 +172,7 @@ def test_out_is_a_file(worlds, call, tmp_path):
     code, _, error = call("figure3", "--worlds", worlds, "--out", tmp_path / "out")
     assert (code, error) == (
         2,
-        f"python -m simulations.yang2022: error: is a file; choose a folder: '{tmp_path / 'out'}'\n",
+        f"python -m simulations.yang2022: error: --out must be a folder, got the file {tmp_path / 'out'}.\n",
     )
 
 

@@ -1,0 +1,135 @@
+"""Commands in unusual environments: some of the cells of `matrix.py`, each way of ending among them."""
+
+import importlib.util
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# By its path: the tests are no package.
+_SPEC = importlib.util.spec_from_file_location("environments_matrix", Path(__file__).with_name("matrix.py"))
+matrix = importlib.util.module_from_spec(_SPEC)
+sys.modules[_SPEC.name] = matrix
+_SPEC.loader.exec_module(matrix)
+
+# What is right in an environment, and what ends in one line.
+CELLS = [
+    ("x64", "align", "right"),
+    ("nans", "train (negatives)", "right"),
+    ("cuda", "simulate", "one line"),
+    ("bogus platform", "train (negatives)", "one line"),
+    ("cuda", "metrics", "right"),
+    ("no threads", "theory", "one line"),
+    ("ASCII", "metrics", "right"),
+    ("warnings", "metrics", "right"),
+    ("optimised", "help", "right"),
+    ("stdin closed", "theory", "right"),
+    ("stdout closed", "theory", "right"),
+    ("stderr closed", "metrics", "right"),
+    ("stdout full", "theory", "one line"),
+    ("folder gone", "theory", "right"),
+    ("64 files", "metrics", "right"),
+]
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    return matrix.prepared(tmp_path_factory.mktemp("given"), made=False)
+
+
+@pytest.fixture(scope="module")
+def usual(given):
+    """What a command does in an ordinary environment, once for all cells."""
+    found = {}
+
+    def of(command):
+        if command not in found:
+            found[command] = matrix.outcome(given, command)
+            assert found[command].code == 0, found[command].err
+        return found[command]
+
+    return of
+
+
+@pytest.mark.parametrize(("environment", "command", "expected"), CELLS)
+def test_a_command_is_right_or_ends_in_one_line(given, usual, environment, command, expected):
+    where = matrix.ENVIRONMENTS[environment]
+    found = matrix.outcome(given, command, where)
+    assert matrix.verdict(usual(command), found, where) == expected, found
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"JAX_PLATFORMS": "tpu"}, "JAX_PLATFORMS is 'tpu', and JAX finds no such device here"),
+        (
+            {"POLARS_MAX_THREADS": "-2"},
+            "POLARS_MAX_THREADS must be a number of threads, at least 1, got '-2'",
+        ),
+        (
+            {"POLARS_MAX_THREADS": "two"},
+            "POLARS_MAX_THREADS must be a number of threads, at least 1, got 'two'.",
+        ),
+    ],
+)
+def test_the_line_names_the_variable(given, variables, words):
+    found = matrix.outcome(given, "simulate", matrix.Environment("", variables))
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith(f"owkg: error: {words}")
+    assert len(found.err.splitlines()) == 1
+
+
+def test_an_ascii_terminal_gets_escapes_and_a_note(given):
+    (given / "cities.csv").write_text((given / "oracle.csv").read_text().replace(",oracle,", ",Zürich,"))
+    where = matrix.ENVIRONMENTS["ASCII"]
+    environ = matrix.environ(where.variables)
+    command = [sys.executable, "-m", "owkg", "metrics", "cities.csv", "oracle.csv", "--metric", "mrr"]
+    done = subprocess.run(command, cwd=given, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Z\\xfcrich" in done.stdout
+    assert done.stderr.count("owkg: note: standard output takes ascii alone") == 1
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_ends_a_command_in_order(name):
+    code = (
+        "import time, owkg.cli.errors, owkg.cli.main as m\n"
+        "def work():\n"
+        "    try: print('ready', flush=True); time.sleep(60)\n"
+        "    finally: print('put away', flush=True)\n"
+        "m.main = lambda: owkg.cli.errors.guarded('owkg', work)\n"
+        "from owkg.__main__ import main; main()"
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=matrix.environ({}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout.readline() == "ready\n"
+    running.send_signal(signal.Signals[name])
+    assert running.communicate() == ("put away\n", "")
+    assert running.returncode == 128 + signal.Signals[name]
+
+
+def test_ctrl_c_while_simulations_are_imported_is_one_line():
+    code = (
+        "import runpy, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'polars':\n"
+        "            try: signal.raise_signal(signal.SIGINT)\n"
+        "            except KeyboardInterrupt: raise ImportError('as extensions do') from None\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "sys.argv, sys.orig_argv = ['-m'], ['python', '-m', 'simulations.yang2022']\n"
+        "runpy.run_module('simulations.yang2022', run_name='__main__', alter_sys=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=matrix.environ({}), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "python -m simulations.yang2022: interrupted\n"
