@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from owkg.files.storage import writable_folder
+from owkg.files.storage import require_file, writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import plain_text
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 def check_readable(paths: Iterable[Path | None]) -> None:
-    """Raises the OSError of the first file that cannot be opened; None is no file."""
+    """Raises the OSError of the first file that cannot be opened; ValueError of a pipe. None is no file."""
     for path in filter(None, paths):
+        require_file(path)
         path.open("rb").close()
 
 
@@ -60,7 +61,9 @@ def collected() -> Iterator[list[str]]:
     notes: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: notes.append(str(message))
+        warnings.showwarning = lambda message, *_, **__: (
+            None if str(message) in notes else notes.append(str(message))
+        )
         yield notes
 
 
@@ -123,5 +126,12 @@ def noted() -> Iterator[None]:
     """Prints the warnings of the library as notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: noted_line(str(message))
+        said: set[str] = set()
+
+        def show(message: Warning | str, *_: object, **__: object) -> None:
+            if str(message) not in said:
+                said.add(str(message))
+                noted_line(str(message))
+
+        warnings.showwarning = show
         yield

@@ -454,7 +454,11 @@ def require_placed(
         ValueError: naming the system, its file and the bounds of the metric, if nothing is stated.
     """
     for name, table in tables.items():
-        frame = RankTable.of(table, source=name).frame
+        if (known := RankTable.of(table, source=name)).averaged and ties not in (None, "realistic"):
+            raise ArgumentError(
+                "ties", f"must be realistic: only realistic ranks of {name!r} are known, got {ties}."
+            )
+        frame = known.frame
         if "bounded" not in frame.columns or not (open_ := int(frame["bounded"].sum())):
             continue
         source = table.about.get("source") if isinstance(table, RankTable) else None

@@ -1,5 +1,6 @@
 """The systems of a comparison: rank tables and TREC runs, under one qrels or several."""
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -13,6 +14,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError, naming
+from owkg.files.columns import frame_of, is_pandas
 from owkg.ir.trec import read_run
 from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
@@ -21,15 +23,15 @@ from owkg.judge.scores import Scores, intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.names import known_entity, query_text
-from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
+from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run
 from owkg.ranks.dataset import is_dataset
-from owkg.ranks.files import holds_ranks
-from owkg.ranks.partitions import whole_table
+from owkg.ranks.files import holds_ranks, read_lacking
+from owkg.ranks.reading import PLAIN, Reading
 from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.together import file_names
 
-System = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
-"""Ranks of a system: a rank table, or where one or a TREC run is."""
+System = Any
+"""Ranks of a system: a rank table, a frame of polars or pandas, columns, or where a table or a TREC run is."""
 
 Qrels = pl.DataFrame | str | PathLike[str]
 """Which answers are relevant: qrels, their path, or the name of a split of the graph."""
@@ -61,6 +63,7 @@ def qrels_ranks(
     graph: KnowledgeGraph | None,
     *,
     intersect: bool = False,
+    reading: Reading = PLAIN,
 ) -> list[QrelsRanks]:
     """The systems under each of `qrels`, or as they are ranked where there are none.
 
@@ -70,29 +73,46 @@ def qrels_ranks(
         qrels: by name; or one or several, called by the names of their files. None: as ranked.
         graph: for splits, for TREC runs, and for relation categories.
         intersect: whether systems may leave out queries and answers, which then leave all.
+        reading: what is said of the rank tables.
 
     Raises:
         ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
             judgements call an answer relevant that a table does not rank.
     """
-    if isinstance(systems, str | PathLike | pl.DataFrame) or not isinstance(systems, Iterable):
+    alone = isinstance(systems, str | PathLike | RankTable | pl.DataFrame) or is_pandas(systems)
+    if alone or not isinstance(systems, Iterable):
         must = "must be several: rank tables or paths by name, or a list of paths"
         raise ArgumentError("systems", f"{must}, got {type(systems).__name__}.")
     if graph is not None:
         graph_checked(graph)
     by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
     pairs = by_name.items() if by_name else [(None, path) for path in systems]
-    sources = [
-        (n, of if isinstance(of, RankTable | pl.DataFrame | RankDataset) else checks.path("systems", of))
-        for n, of in pairs
-    ]
+    sources = [(n, _source(n, of)) for n, of in pairs]
     if bad := [name for name in by_name if not isinstance(name, str) or not name]:
         raise ArgumentError("systems", f"must be called by text that is not empty, got {bad[0]!r}.")
     if not sources:
         raise ArgumentError("systems", "must name two systems at least, got none.")
+    if reading.said and not any(_is_table(of) for _, of in sources):
+        raise ArgumentError(reading.said, "is of rank tables, and every system is a TREC run.")
     given = qrels_named(qrels) or {AS_RANKED: None}
-    sets = [_systems(name, sources, one, graph, intersect) for name, one in given.items()]
+    sets = [_systems(name, sources, one, graph, intersect, reading) for name, one in given.items()]
     return _intersected(sets) if intersect else sets
+
+
+def _source(called: str | None, of: object) -> Any:
+    """A system as it is read: a path, or a table of Python, which has a name or a column model."""
+    if isinstance(of, RankDataset):
+        return of
+    if isinstance(of, str | PathLike):
+        return checks.path("systems", of)
+    with naming({"table": "`systems`"}):
+        own = of if isinstance(of, RankTable) else frame_of(of, "systems")
+    columns = own.frame.columns if isinstance(own, RankTable) else own.columns
+    if called is None and "model" not in columns:
+        raise ArgumentError(
+            "systems", "must have names where they are tables without a column model: {name: table, ...}."
+        )
+    return own
 
 
 def _intersected(sets: list[QrelsRanks]) -> list[QrelsRanks]:
@@ -155,13 +175,14 @@ def _systems(
     qrels: Qrels | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
+    reading: Reading,
 ) -> QrelsRanks:
     found: dict[str, RankTable] = {}
     owner: dict[str, str] = {}
     undetermined = 0.0
     judged = _judged(qrels) if any(_is_table(source) for _, source in sources) else None
-    for called, source in _folders_named(sources):
-        tables, share = _tables(called, source, qrels, judged, graph, intersect)
+    for called, source in _folders_named(sources, reading, lacking=graph is not None):
+        tables, share = _tables(called, source, qrels, judged, graph, intersect, reading)
         undetermined = max(undetermined, share)
         for system, table in tables.items():
             if system in found:
@@ -182,9 +203,14 @@ def _where(source: object) -> str:
     return str(source) if isinstance(source, Path) else "another table"
 
 
-def _folders_named(sources: list[tuple[str | None, Any]]) -> list[tuple[str | None, Any]]:
+def _folders_named(
+    sources: list[tuple[str | None, Any]], reading: Reading, *, lacking: bool
+) -> list[tuple[str | None, Any]]:
     """The sources; folders and patterns are datasets with a model, called as `read_datasets` does."""
-    read = [RankDataset.of(of) if isinstance(of, Path) and is_dataset(of) else of for _, of in sources]
+    read = [
+        RankDataset.of(of, reading, lacking=lacking) if isinstance(of, Path) and is_dataset(of) else of
+        for _, of in sources
+    ]
     paths = [Path(of.source) for of in read if isinstance(of, RankDataset)]
     names = dict(zip(paths, file_names(paths), strict=True))
     return [
@@ -286,6 +312,7 @@ def _tables(
     judged: pl.DataFrame | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
+    reading: Reading,
 ) -> tuple[dict[str, RankTable], float]:
     """The rank tables of the systems in a file, and the share of ranks that are not determined."""
     undetermined, about = 0.0, {}
@@ -295,13 +322,18 @@ def _tables(
     if isinstance(source, Path) and not _is_table(source):
         table = _of_run(source, qrels, graph, intersect)
     else:
-        read = _table(called, source)
+        read = _table(called, source, graph, reading)
         table, about = read.frame, read.about
         if graph is not None:
             try:
                 table = annotated(read, graph)
             except ValueError as error:
                 raise ValueError(f"{where}, with `graph`: {error}") from None
+        if qrels is not None and read.averaged:
+            text = "must be absent: under them other ranks follow, and of"
+            raise ArgumentError(
+                "qrels", f"{text} {where} only means of optimistic and pessimistic ones are known."
+            )
         if qrels is not None:
             table, undetermined = _relabelled(where, RankTable.trusted(table), qrels, judged, graph)
     if isinstance(source, Path | RankDataset):
@@ -316,15 +348,21 @@ def _tables(
     return {str(model): RankTable.trusted(part, about) for (model,), part in parts.items()}, undetermined
 
 
-def _table(called: str | None, source: RankTable | pl.DataFrame | RankDataset | Path) -> RankTable:
-    if isinstance(source, Path):
-        return read_ranks(source)
-    if isinstance(source, RankDataset):
-        return whole_table(source)
+def _table(
+    called: str | None,
+    source: RankTable | pl.DataFrame | RankDataset | Path,
+    graph: KnowledgeGraph | None,
+    reading: Reading,
+) -> RankTable:
+    if isinstance(source, Path | RankDataset):
+        return read_lacking(source, graph, reading)
     try:
-        return RankTable.of_entities(source, source=str(called))
+        return RankTable.of_entities(read_lacking(source, graph, reading), source=str(called))
+    except ArgumentError:
+        raise
     except ValueError as error:
-        raise ArgumentError("systems", f"must hold rank tables: {error}") from None
+        text = re.sub("^table(?=[,:])", str(called), str(error))
+        raise ArgumentError("systems", f"must hold rank tables: {text}") from None
 
 
 def _of_run(

@@ -174,6 +174,30 @@ def warn_bounded(source: object, rows: pl.DataFrame) -> None:
         warn_of_bounds(source, int(rows["bounded"].sum()), len(rows))
 
 
+def rules_known(
+    source: object, table: RankTable | RankDataset, rules: str | Sequence[str]
+) -> str | Sequence[str]:
+    """The tie rules under which a table has values: realistic alone where only the mean of both ranks is known.
+
+    Warns (UserWarning) of others that are left out.
+
+    Raises:
+        ValueError: naming `ties`, if none is left.
+    """
+    asked = [rules] if isinstance(rules, str) else list(rules)
+    if asked in ([Ties.REALISTIC], ["realistic"]) or not table.averaged:
+        return rules
+    if Ties.REALISTIC not in asked:
+        raise ArgumentError(
+            "ties",
+            f"must be realistic where only realistic ranks are known, as of {source}, got {', '.join(asked)}.",
+        )
+    warnings.warn(
+        f"{source}: only realistic ranks are known, so only realistic metrics are given.", stacklevel=2
+    )
+    return Ties.REALISTIC
+
+
 def warn_of(path: object, found: pl.DataFrame, metrics: list[Metric] | None) -> None:
     """Warns (UserWarning) of what a report rests on, and where a table has no macro metrics.
 

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
-from owkg.cli.options import Format, GraphOfSystems, OutputFormat, Seed, TestName, names_given, split_list
+from owkg.cli.options import (
+    Format,
+    GraphOfSystems,
+    OutputFormat,
+    Seed,
+    TableOptions,
+    TestName,
+    names_given,
+    split_list,
+)
 from owkg.cli.output import cell, show, written_together
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
@@ -37,6 +46,7 @@ def audit(
     sample: Path | None = None,
     test: TestName = "randomisation",
     ties: str | None = None,
+    tables: TableOptions,
     ci: float = 0.95,
     seed: Seed = 0,
     out: Path | None = None,
@@ -133,6 +143,7 @@ def audit(
             ties=ties,
             ci=ci,
             seed=seed,
+            **tables.said(),
             on_progress=update,
         )
     if out is not None:

@@ -29,6 +29,7 @@ def compare(
     replicates: Annotated[int, typer.Option(min=2)] = 1000,
     ties: options.Ties = None,
     intersect: options.Intersect = False,
+    tables: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
     format_: Literal["table", "json", "csv", "latex", "markdown"] = "table",
@@ -82,6 +83,7 @@ def compare(
             ties=ties,
             intersect=intersect,
             seed=seed,
+            **tables.said(),
             on_progress=update,
         )
     found = dict(comparison.items())

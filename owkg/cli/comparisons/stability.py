@@ -8,6 +8,7 @@ import typer
 from owkg.cli import options
 from owkg.cli.inputs import graph_of, metrics_given, names_of_systems, noted
 from owkg.cli.output import Table, number, show
+from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 
@@ -35,6 +36,7 @@ def stability(
     coefficient: str = "tau",
     ties: options.Ties = None,
     intersect: options.Intersect = False,
+    how: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
     form: options.OutputFormat = options.Format.TABLE,
@@ -66,6 +68,7 @@ def stability(
     from owkg.judge.streamed import dataset_of, stream_scores
     from owkg.judge.systems import qrels_ranks, seed_notes, tie_rule
     from owkg.judge.topics import topic_scores
+    from owkg.ranks.reading import Reading
 
     names, sizes = names_of_systems(metric), _numbers(size or _SIZES)
     measures = measures_named(names)
@@ -73,6 +76,8 @@ def stability(
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}
+    said = how.said()
+    reading = Reading(**(said | {"columns": said["columns"] or {}}))
     needs = {"qrels": qrels is not None, "kg": kg is not None}
     needs |= {"intersect": intersect, "unit": unit == "triple"}
     rule = "realistic"
@@ -84,13 +89,17 @@ def stability(
                 )
             if kg is not None:
                 raise ValueError("`kg` has no effect on measures of lists.")
+            if reading.said:
+                raise ArgumentError(reading.said, "is of rank metrics, not of measures of lists.")
             read = topic_scores(files, qrels, measures, intersect=intersect)
-        elif (dataset := dataset_of(files, ties=ties, needs=needs)) is not None:
+        elif (
+            dataset := dataset_of(files, ties=ties, needs=needs, reading=reading, lacking=kg is not None)
+        ) is not None:
             rule = tie_rule(ties, [])
             with progress("reading", "parts") as update:
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
-            (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect)
+            (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect, reading=reading)
             require_placed(one.tables, chosen, ties)
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
@@ -104,11 +113,11 @@ def stability(
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * count) < count]
     with progress("drawing", "draws") as update:
-        how: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
+        drawn: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
         if unit == "query":
-            found = measured(seed, read, sizes, draws, **how)
+            found = measured(seed, read, sizes, draws, **drawn)
         else:
-            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **how)
+            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **drawn)
     table = _table(found)
     if out is not None:
         _write(found, table, coefficient, out)

@@ -8,7 +8,7 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, graph_in, metrics_given, noted
-from owkg.cli.options import split_list
+from owkg.cli.options import TableOptions, split_list
 from owkg.cli.output import show, table_of
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from owkg.ranks import RankDataset, RankTable
+    from owkg.ranks.reading import Reading
 
 
 # Of the bootstrap, where nobody says.
@@ -28,7 +29,7 @@ _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
     "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
-    "mean_of_sides", "untied",
+    "mean_of_sides", "columns", "untied", "realistic", "candidates", "ids",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
@@ -43,7 +44,7 @@ def metrics(
     *,
     given: Given,
     kg: Path | None = None,
-    untied: bool = False,
+    tables: TableOptions,
     by: str = "",
     metric: list[str] | None = None,
     ci: float = 0.95,
@@ -74,7 +75,6 @@ def metrics(
             pattern in quotation marks ('ranks/*.parquet'), is one table, which need not fit in memory.
         kg (DIR): Folder of the graph: popularity, relation categories, half-links; candidates of a table
             without that column.
-        untied: Take a column rank, in a file of ranks alone, as free of ties.
         by: Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) are in
             train), seed; several with commas.
         metric: A name that --list shows, or an alias; several with commas.
@@ -121,9 +121,13 @@ def metrics(
     if interval == "analytic":
         why = "has no effect with --interval analytic; percentile and bca resample"
         given.refuse(["replicates"], why)
+    from owkg.ranks.reading import Reading
+
+    said = tables.said()
+    reading = Reading(**(said | {"columns": said["columns"] or {}}))
     if mean_of_sides:
         others = bool(by or reweight or figures or probe_entities)
-        _print_side_means(files, metric, format_, others=others, untied=untied)
+        _print_side_means(files, metric, format_, others=others, reading=reading)
         return
     everything = format_ in ("json", "csv")
     divisions = _divisions(by)
@@ -134,7 +138,7 @@ def metrics(
             kg,
             reweight,
             figures,
-            untied,
+            reading,
             metrics=chosen,
             by=[name for name in divisions if name not in ("side", "ties")],
             sides=("head", "tail", "relation", "both") if everything or "side" in divisions else ("both",),
@@ -163,7 +167,7 @@ def _computed(
     kg: Path | None,
     reweight: str | None,
     figures: Path | None,
-    untied: bool,
+    reading: "Reading",
     **options: Any,
 ) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
@@ -183,7 +187,7 @@ def _computed(
         with progress("reading"):
             graph = None if kg is None else graph_in(kg)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            read = read_tables(files, graph, shares=shares, untied=untied, needed_by=needed_by)
+            read = read_tables(files, graph, shares=shares, reading=reading, needed_by=needed_by)
             paths, tables = by_model(files, read)
             del read
         if figures is not None:
@@ -212,7 +216,7 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 
 
 def _print_side_means(
-    files: list[Path], names: list[str] | None, form: str, *, others: bool, untied: bool
+    files: list[Path], names: list[str] | None, form: str, *, others: bool, reading: "Reading"
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
@@ -226,7 +230,7 @@ def _print_side_means(
         raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
-        _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides"))
+        _, tables = by_model(files, read_tables(files, reading=reading, needed_by="mean_of_sides"))
     options: dict[str, Any] = {} if names is None else {"metrics": metrics_given(names)}
     found = pl.concat(
         [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"

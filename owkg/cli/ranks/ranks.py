@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from owkg.cli.commands import group
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
-from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
-from owkg.cli.options import Format, splits_given
+from owkg.cli.inputs import check_readable, check_writable, collected, graph_and_notes
+from owkg.cli.options import Format, TableOptions, splits_given
 from owkg.cli.output import show
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
@@ -29,8 +29,7 @@ def convert(
     score: bool = False,
     sort: str | None = None,
     model: str | None = None,
-    untied: bool = False,
-    candidates: int | None = None,
+    tables: TableOptions,
     unanswered: bool = False,
     unseen: str | None = None,
 ) -> None:
@@ -45,14 +44,17 @@ def convert(
     Scores count, not ranks.
 
     Args:
-        source (INPUT): A rank table, rank list, .npz of scores, or TREC run.
+        source (INPUT): A rank table, rank list (.csv, .tsv, .npy), .npz of scores, or TREC run; a folder of Parquet
+            files or a pattern is one rank table.
         out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
-        from_ (table|list|scores|run): What INPUT is; by its name and content when absent.
+        from_ (table|list|scores|run|...): What INPUT is, or the name of an importer of your own (OWKG_PLUGINS); by
+            its name and content when absent.
         kg (DIR): Folder of the graph: candidates, filter, popularity.
         filter_: Splits whose known answers leave the candidates, or none. When absent, with a graph:
             train,valid,test, as far as it has them, and the split whose answers are ranked.
         qrels (FILE): Relevant answers of a run, in TREC's format.
-        split: Split whose triples are the relevant answers of a run; test when absent.
+        split: Split whose triples are the relevant answers of a run, or those of a list that does not say which, in
+            their order; test when absent.
         num_entities: Candidates of a run before filtering, without --kg.
         tolerance: Scores that differ by at most this are ties; 0 when absent.
         score: Add the score of each answer: what other labels need.
@@ -60,8 +62,6 @@ def convert(
             of the order, as some code does; with the prefix reversed- it sorts ascending and reads from the
             end.
         model: Name for the column model; of a run, its tag when absent.
-        untied: Take the column rank of a rank list as free of ties.
-        candidates: Candidates of each row of a rank list without that column, unless --kg says.
         unanswered: Take relevant answers to queries that the run does not hold as not retrieved, instead of
             an error.
         unseen (error|drop|last): What becomes of triples of the split with entities that score matrices have
@@ -71,10 +71,12 @@ def convert(
         owkg ranks convert scores.npz --kg data/nations --out ranks.parquet
         owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet
         owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet
+        owkg ranks convert mine.csv --columns head=subject,tail=object --untied --kg data/fb15k237 --out r.parquet
         owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv
         owkg ranks convert ranks.parquet --out ranks.csv
     """
     from owkg import ranks
+    from owkg.ranks.dataset import is_dataset
     from owkg.ranks.files import path_checked
     from owkg.ranks.importers import importer_of
 
@@ -88,17 +90,18 @@ def convert(
         "score": score or None,
         "sort": sort,
         "unanswered": unanswered or None,
-        "untied": untied or None,
-        "num_candidates": candidates,
+        **{name: value or None for name, value in tables.said().items() if name != "candidates"},
+        "num_candidates": tables.candidates,
         "unseen": unseen,
     }
     # Before the graph is read, which may take long.
     importer_of(source, from_, [name for name, value in {"graph": kg, **given}.items() if value is not None])
-    check_readable([source, qrels])
+    check_readable([None if is_dataset(source) else source, qrels])
     check_writable([out], [source, qrels])
     graph, notes = (None, []) if kg is None else graph_and_notes(kg)
-    table, about, more = ranks.convert(source, from_, graph, **given)
-    notes += more
+    with collected() as said:
+        table, about, more = ranks.convert(source, from_, graph, **given)
+    notes += [*said, *more]
     if model is not None:
         table = _named(source, table, model)
     ranks.write_ranks(table, out, about)
