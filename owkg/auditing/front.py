@@ -43,6 +43,7 @@ from owkg.pools.missing import design_of, judgements, known_and_found, require_n
 from owkg.rank_weights import rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
+from owkg.ranks.reading import Reading
 
 DEFAULT = ("mrr", "hits@10")
 """The metrics of an audit that names none."""
@@ -88,9 +89,9 @@ def audit(
     a box of sparsities and correlations; and what the test set says without a thought of missing answers.
 
     Args:
-        systems: filtered rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by name; or
-            paths. A system with
-            several seeds (column seed) is one system: the order is that of the means over seeds.
+        systems: filtered rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by
+            name; or paths. A system with several seeds (column seed) is one system: the order is that of the
+            means over seeds.
         metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2.
         qrels: which answers are relevant, for TREC runs; a frame, a file, or a split of the graph.
         graph: of the ranks: needed for judgements, for lists of rank tables, and for TREC runs that do not

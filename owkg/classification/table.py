@@ -30,9 +30,10 @@ def checked_triples(
     """A table of scored triples, validated: texts head, relation, tail, split and label, float64 score.
 
     Args:
-        table: a frame of polars or pandas, or a mapping of columns, with the columns head, relation, tail, label and score, and perhaps split (test
-            where there is none) and others, which stay. A label is positive or 1 or true; negative or 0 or -1
-            or false; or unknown. Scores of larger size are more plausible.
+        table: a frame of polars or pandas, or a mapping of columns, with the columns head, relation, tail,
+            label and score, and perhaps split (test where there is none) and others, which stay. A label is
+            positive or 1 or true; negative or 0 or -1 or false; or unknown. Scores of larger size are more
+            plausible.
         source: what messages call the table.
         place: what they call its row i; None: "source, row i".
 
@@ -45,8 +46,8 @@ def checked_triples(
     if missing := [name for name in _NEEDED if name not in table.columns]:
         found = ", ".join(table.columns) or "none"
         raise ValueError(
-            f"{source}: a table of scored triples needs the columns {', '.join(missing)}; columns found: {found}; "
-            "`columns` says which they are, as head=subject."
+            f"{source}: a table of scored triples needs the columns {', '.join(missing)}; columns found: "
+            f"{found}; `columns` says which they are, as head=subject."
         )
     where = place or (lambda row: f"{source}, row {row}")
     if "split" not in table.columns:
@@ -64,7 +65,7 @@ def checked_triples(
     for name in (*texts, "label"):
         _refuse(found[name].is_null(), table[name], where, f"{name} must be {_wanted(name)}")
     good = found["score"].is_finite().fill_null(value=False)
-    _refuse(~good, table["score"], where, "score must be a finite number (with a decimal point)")
+    _refuse(~good, table["score"], where, "score must be a finite number")
     key = [name for name in ("model", "split", *COLUMNS) if name in found.columns]
     again = ~found.select(pl.struct(key)).to_series().is_first_distinct()
     if again.any():
@@ -97,7 +98,8 @@ def read_triples(path: str | PathLike[str], *, columns: Mapping[str, str] | None
 
     Args:
         path: of the file.
-        columns: the columns by what owkg calls them, such as {"head": "subject"}, where they are called otherwise.
+        columns: the columns by what owkg calls them, such as {"head": "subject"}, where they are called
+            otherwise.
 
     Raises:
         ValueError: naming the file and the line or row; see `checked_triples`.

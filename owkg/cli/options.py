@@ -17,6 +17,7 @@ from owkg.errors import naming
 if TYPE_CHECKING:
     from owkg.openworld import MissingModel
     from owkg.rank_weights import RankWeight
+    from owkg.ranks.reading import Reading
 
 
 class Format(StrEnum):
@@ -106,8 +107,8 @@ class TableOptions:
 
     Rank tables as others write them:
         untied: Take ranks (rank, or head_rank and tail_rank) as free of ties.
-        realistic: Take them as means of optimistic and pessimistic ranks, such as 2.5; only realistic metrics have
-            a value then.
+        realistic: Take them as means of optimistic and pessimistic ranks, such as 2.5; only realistic metrics
+            have a value then.
         candidates: Candidates of each row of a table without that column, unless --kg says.
         ids: Take head, relation and tail as ids of --kg, whatever its labels are.
     """
@@ -127,6 +128,14 @@ class TableOptions:
             "candidates": self.candidates,
             "ids": self.ids,
         }
+
+    def reading(self) -> "Reading":
+        """The same, of functions that read."""
+        from owkg.ranks.reading import Reading
+
+        return Reading(
+            columns_given(self.columns) or {}, self.untied, self.realistic, self.candidates, self.ids
+        )
 
 
 def columns_given(texts: Sequence[str] | None) -> dict[str, str] | None:

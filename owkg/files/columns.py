@@ -23,8 +23,8 @@ def columns_checked(columns: object, known: Collection[str]) -> dict[str, str]:
         known: the names of owkg.
 
     Raises:
-        ValueError: naming `columns`, if it is no mapping of texts, has a name that is not known, or one column
-            under two names.
+        ValueError: naming `columns`, if it is no mapping of texts, has a name that is not known, or one
+            column under two names.
     """
     if columns is None:
         return {}
@@ -76,8 +76,8 @@ def final_names(
     own = {column: name for name, column in columns.items()}
     if clash := [name for name in there if name in columns and name not in own]:
         raise ValueError(
-            f"{source}: `columns` gives the name {clash[0]} to {columns[clash[0]]!r}, and the table has a column "
-            f"{clash[0]} as well."
+            f"{source}: `columns` gives the name {clash[0]} to {columns[clash[0]]!r}, and the table has a "
+            f"column {clash[0]} as well."
         )
     spelled = _spelled([name for name in there if name not in own], {*there, *columns}, known)
     if spelled and told:
@@ -170,6 +170,8 @@ def _plain(column: Any) -> Any:
         return column.to_numpy()
     if isinstance(column, str | bytes) or not (hasattr(column, "__len__") or isinstance(column, pl.Series)):
         return [column] if isinstance(column, str | bytes) else column
+    if isinstance(column, pl.Series):
+        return column
     if hasattr(column, "dtype") and getattr(column.dtype, "kind", "") in ("O", "U"):
         return column.tolist()
-    return column if isinstance(column, pl.Series) or hasattr(column, "dtype") else list(column)
+    return column if hasattr(column, "dtype") else list(column)

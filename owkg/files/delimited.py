@@ -28,10 +28,10 @@ def is_rank_table(path: Path) -> bool:
 def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
     """A CSV or TSV file with a header line, all columns text, empty fields null; and where row i stands.
 
-    Fields may be quoted as in RFC 4180. A .gz file is unpacked. The separator is that of the file's name, unless
-    the header has a single field by it, and several by a comma, a semicolon or a tab. The first columns are left
-    out if they have no name, as the index that pandas writes; spaces around names are not part of them, and a
-    space behind every separator is none of the labels.
+    Fields may be quoted as in RFC 4180. A .gz file is unpacked. The separator is that of the file's name,
+    unless the header has a single field by it, and several by a comma, a semicolon or a tab. The first
+    columns are left out if they have no name, as the index that pandas writes; spaces around names are not
+    part of them, and a space behind every separator is none of the labels.
 
     Returns:
         The table, and a function from a row (from 0) to "path, line N".

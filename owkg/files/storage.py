@@ -70,8 +70,8 @@ def require_file(path: Path) -> None:
     """Raises ValueError if it is a pipe or a device, which can be read once; the file need not be there."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(
-            f"{path}: must be a file, which can be read more than once, got a pipe or a device; write it to a "
-            "file first."
+            f"{path}: must be a file, which can be read more than once, got a pipe or a device; write it to "
+            "a file first."
         )
 
 

@@ -122,11 +122,11 @@ def compare(
     nobody judged, ranks that qrels leave open, queries that are left out.
 
     Args:
-        systems: rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by name; or paths, whose systems are called by
-            their column model, or else by the name of the file. The seeds of a system may stand in several
-            files. A folder of Parquet files, a pattern of their
-            names or an `owkg.ranks.RankDataset` is read a part at a time where it is large; qrels, a graph,
-            and `intersect` need it in memory.
+        systems: rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by name; or
+            paths, whose systems are called by their column model, or else by the name of the file. The seeds
+            of a system may stand in several files. A folder of Parquet files, a pattern of their names or an
+            `owkg.ranks.RankDataset` is read a part at a time where it is large; qrels, a graph, and
+            `intersect` need it in memory.
         metrics: means that `owkg metrics --list` shows; None: `DEFAULT`. Or measures of lists as trec_eval
             has them (`owkg.ir.names.EXAMPLES`): then systems are TREC runs, topics any text, qrels
             judgements, and no graph is needed.

@@ -16,15 +16,20 @@ from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.names import asked_entity, known_entity, query_text
 from owkg.kg.triples import ids
-from owkg.ranks import read_ranks
 from owkg.ranks.build import answer_sides
-from owkg.ranks.files import holds_ranks
+from owkg.ranks.dataset import is_dataset
+from owkg.ranks.files import holds_ranks, read_lacking
+from owkg.ranks.reading import PLAIN, Reading
 
 _LIST = ("model", "query")
 
 
 def read_runs(
-    paths: StrPath | Iterable[StrPath], *, depth: int | None = None, topics: Topics = False
+    paths: StrPath | Iterable[StrPath],
+    *,
+    depth: int | None = None,
+    topics: Topics = False,
+    reading: Reading = PLAIN,
 ) -> pl.DataFrame:
     """The runs in several files, as one frame.
 
@@ -37,6 +42,7 @@ def read_runs(
         paths: of the files, at least one.
         depth: how many answers of each list are kept, the best; None: all.
         topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
+        reading: what is said of the rank tables among them.
 
     Returns:
         Columns model, query, side, entity, relation, answer, score.
@@ -50,7 +56,7 @@ def read_runs(
         raise ArgumentError("paths", f"must be several paths, got {paths!r}.")
     frames, owner = [], {}
     for path in [checks.path("paths", path) for path in paths]:
-        frame = _read(path, topics)
+        frame = _read(path, topics, reading)
         for model in frame["model"].unique(maintain_order=True):
             if model in owner:
                 raise ValueError(f"{path}: the system {model!r} is in {owner[model]} too.")
@@ -260,12 +266,12 @@ def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame
     return frame.join(lacking, on="query", how="anti", maintain_order="left"), len(lacking)
 
 
-def _read(path: Path, topics: Topics) -> pl.DataFrame:
+def _read(path: Path, topics: Topics, reading: Reading) -> pl.DataFrame:
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
-    if not holds_ranks(path):
+    if not holds_ranks(path) and not is_dataset(path):
         return read_run(path, topics=topics).rename({"tag": "model"}).select(RUN)
-    table = read_ranks(path).frame
+    table = read_lacking(path, None, reading).frame
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
     if "seed" in table.columns and table["seed"].n_unique() > 1:
         model = pl.format("{}/{}", model, "seed")

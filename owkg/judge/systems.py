@@ -31,7 +31,7 @@ from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.together import file_names
 
 System = Any
-"""Ranks of a system: a rank table, a frame of polars or pandas, columns, or where a table or a TREC run is."""
+"""Ranks of a system: a rank table, a frame of polars or pandas, columns; where a table or a TREC run is."""
 
 Qrels = pl.DataFrame | str | PathLike[str]
 """Which answers are relevant: qrels, their path, or the name of a split of the graph."""

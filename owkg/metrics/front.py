@@ -25,7 +25,7 @@ from owkg.ranks.reading import Reading
 from owkg.ranks.together import whole_needed
 
 Ranks = Any
-"""A rank table, a frame or an array of ranks, or where one is: its file, or a dataset that is read in parts."""
+"""A rank table, a frame or an array of ranks, or where one is: its file, or a dataset read in parts."""
 
 MetricNames = str | Metric | RankWeight | Iterable[str | Metric | RankWeight]
 """One metric or several: names, metrics, or rank weights, whose micro mean is meant."""
@@ -88,9 +88,9 @@ def evaluate(
     """Metrics of a rank table with confidence intervals and chance levels.
 
     Args:
-        ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame of polars or pandas, a mapping of columns or a list
-            of rows with the columns of `owkg.ranks.validated`. Or the ranks alone, [n], or [n, 2] of head and
-            tail, with `candidates`: unless they are `untied`, only realistic metrics have a value.
+        ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame of polars or pandas, a mapping of columns or a
+            list of rows with the columns of `owkg.ranks.validated`. Or the ranks alone, [n], or [n, 2] of
+            head and tail, with `candidates`: unless they are `untied`, only realistic metrics have a value.
             With a column `model`, each model is evaluated by itself. With a column `seed` of several seeds,
             values are means over the seeds of a model, and intervals are over queries and seeds; each seed
             ranks the same tasks. The path of a file, as `owkg.read_ranks`; a folder of Parquet files, a
@@ -107,7 +107,8 @@ def evaluate(
         replicates: of the bootstrap.
         seed: of what is drawn.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
-        graph: whose triples are ranked: adds popularity, categories and half-links, and candidates where they lack.
+        graph: whose triples are ranked: adds popularity, categories and half-links, and candidates where they
+            lack.
         columns, untied, realistic, candidates, ids: of `owkg.read_ranks`.
         on_progress: called with (done, total) parts of the table, or rows of a dataset.
 
@@ -139,7 +140,7 @@ def evaluate(
     checked_key(seed, "seed")
     sides = checks.some_of("side", side, SIDES, least=1)
     streamed = isinstance(table, RankDataset)
-    columns = table.columns if streamed else table.frame.columns
+    there = table.columns if streamed else table.frame.columns
     if "both" not in sides and not set(sides) & set(
         table.unique("side") if streamed else table.frame["side"].unique()
     ):
@@ -179,7 +180,7 @@ def evaluate(
         )
     found = found.filter(pl.col("by").is_not_null()) if groups else found
     group = [pl.col("group").alias(name) for name in groups]
-    first = ["model"] if "model" in columns else []
+    first = ["model"] if "model" in there else []
     rest = ["side", "ties", "metric", "value", "ci_low", "ci_high", "expectation"]
     left = [name for name in found.columns if name not in {"model", "by", "group", *rest}]
     return found.select(*first, *group, *rest, *left)

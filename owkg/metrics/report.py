@@ -25,6 +25,7 @@ from owkg.metrics.fold import (
 )
 from owkg.metrics.measures import Metric
 from owkg.metrics.registry import metric
+from owkg.metrics.ties import Ties
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.table import RankTable
@@ -174,10 +175,8 @@ def warn_bounded(source: object, rows: pl.DataFrame) -> None:
         warn_of_bounds(source, int(rows["bounded"].sum()), len(rows))
 
 
-def rules_known(
-    source: object, table: RankTable | RankDataset, rules: str | Sequence[str]
-) -> str | Sequence[str]:
-    """The tie rules under which a table has values: realistic alone where only the mean of both ranks is known.
+def rules_known(source: object, table: RankTable | RankDataset, rules: str | Sequence[str]) -> Any:
+    """The tie rules under which a table has values: realistic alone where no other ranks are known.
 
     Warns (UserWarning) of others that are left out.
 
@@ -188,13 +187,10 @@ def rules_known(
     if asked in ([Ties.REALISTIC], ["realistic"]) or not table.averaged:
         return rules
     if Ties.REALISTIC not in asked:
-        raise ArgumentError(
-            "ties",
-            f"must be realistic where only realistic ranks are known, as of {source}, got {', '.join(asked)}.",
-        )
-    warnings.warn(
-        f"{source}: only realistic ranks are known, so only realistic metrics are given.", stacklevel=2
-    )
+        got = ", ".join(asked)
+        text = f"must be realistic where only realistic ranks are known, as of {source}, got {got}."
+        raise ArgumentError("ties", text)
+    warnings.warn(f"{source}: only realistic ranks are known, and so realistic metrics.", stacklevel=2)
     return Ties.REALISTIC
 
 

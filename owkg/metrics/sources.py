@@ -44,7 +44,9 @@ def reports(
     frames, sizes = [], []
     for path in files:
         source = sources.pop(0)
-        own = options | {"ties": rules_known(path, source, options.get("ties", Ties.REALISTIC))}
+        own: dict[str, Any] = options | {
+            "ties": rules_known(path, source, options.get("ties", Ties.REALISTIC))
+        }
         if isinstance(source, RankDataset):
             found, size = report_and_sizes(source, metrics, graph=graph, **own)
         else:

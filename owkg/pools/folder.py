@@ -22,6 +22,7 @@ from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
 from owkg.pools.trivial import rule_counts, triples_of, trivial
 from owkg.ranks.files import holds_ranks
+from owkg.ranks.reading import PLAIN, Reading
 
 MADE_BY = "owkg pool"
 """What `metadata.json` of a pool says."""
@@ -55,6 +56,7 @@ def write_pool(
     overwrite: bool,
     templates: Path | None = None,
     source: str | None = None,
+    reading: Reading = PLAIN,
 ) -> dict[str, Any]:
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
@@ -68,12 +70,13 @@ def write_pool(
         overwrite: whether a folder that this command wrote is replaced.
         templates: file of templates, for the sheet; None: none.
         source: of `owkg.pools.annotation.write_sheet`.
+        reading: what is said of rank tables among the runs.
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
     with made_folder(out, made_by=MADE_BY, inputs=runs, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
-        made = _made(runs, None if kg is None else Path(kg), settings)
+        made = _made(runs, None if kg is None else Path(kg), settings, reading)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -104,8 +107,14 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world")}
 
 
-def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any]) -> _Made:
-    read = read_runs(paths, topics="allowed")
+def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any], reading: Reading) -> _Made:
+    if reading.ids:
+        raise ArgumentError(
+            "ids", "is of ranks that are measured; owkg ranks convert writes the labels of a graph."
+        )
+    if reading.said and not any(holds_ranks(path) for path in paths):
+        raise ArgumentError(reading.said, "is of rank tables, and every file is a TREC run.")
+    read = read_runs(paths, topics="allowed", reading=reading)
     graph, notes = _graph(kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")

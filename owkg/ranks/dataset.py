@@ -304,7 +304,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _other_tables(folder: Path) -> list[Path]:
-    """The files in a folder and its own that are rank tables by their names, or of a user's kind, but for Parquet."""
+    """The files in a folder and its own that are tables by their names, or of a user's kind, no Parquet."""
     plugins.load()
     hidden = (".", "_")
     return sorted(

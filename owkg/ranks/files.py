@@ -1,4 +1,4 @@
-"""The rank table as a file: Parquet, CSV, TSV or an array, by the suffix of its name; and tables of Python."""
+"""The rank table as a file: Parquet, CSV, TSV or an array, by the suffix of its name; tables of Python."""
 
 import gzip
 import json
@@ -48,8 +48,9 @@ def read_ranks(
     """The rank table in a file, a folder, a frame or an array, validated.
 
     CSV and TSV files begin with a line of column names and say no types: labels and ids, and the columns
-    that a rank table does not know, come back as text. Parquet keeps every type. A table may also have one row
-    a triple, with head_rank and tail_rank (or head_optimistic, ...). Warns (UserWarning) of what is assumed.
+    that a rank table does not know, come back as text. Parquet keeps every type. A table may also have one
+    row a triple, with head_rank and tail_rank (or head_optimistic, ...). Warns (UserWarning) of what is
+    assumed.
 
     Args:
         path: ends in .parquet, .csv, .tsv, .csv.gz, .tsv.gz or .npy; a folder of Parquet files or a pattern
@@ -64,7 +65,8 @@ def read_ranks(
         realistic: take it as the mean of both, which may be half: only realistic metrics have a value.
         candidates: among how many every answer was ranked; one number, or one for each row.
         ids: head, relation and tail are ids of `graph`, whatever its labels are.
-        split: of `graph`, whose triples the rows are, in their order, where they do not say which; None: test.
+        split: of `graph`, whose triples the rows are, in their order, where they do not say which; None: the
+            test.
 
     Returns:
         The table, and how it was made, which only Parquet files can say: `split`, `filter` (the splits whose
@@ -126,7 +128,7 @@ def holds_ranks(path: Path) -> bool:
 def read_lacking(
     source: Source, graph: KnowledgeGraph | None = None, reading: Reading = PLAIN, *, complete: bool = False
 ) -> RankTable:
-    """As `read_ranks`; the graph gives candidates where they lack, and adds nothing else unless `complete`."""
+    """As `read_ranks`; the graph gives candidates where they lack, and more only if `complete`."""
     options: Any = {"complete": complete}
     if isinstance(source, RankTable):
         if reading.said is None and (graph is None or not complete):
@@ -198,8 +200,8 @@ def _of_array(name: str, array: object, reading: Reading) -> tuple[pl.DataFrame,
     if table.width == 1:
         return table, replace(reading, columns={"rank": "0"})
     warnings.warn(
-        f"{name}: column 0 is taken for the ranks of heads and column 1 for those of tails, as AmpliGraph has "
-        "them; `columns` head_rank=1,tail_rank=0 turns them.",
+        f"{name}: column 0 is taken for the ranks of heads and column 1 for those of tails, as AmpliGraph "
+        "has them; `columns` head_rank=1,tail_rank=0 turns them.",
         UserWarning,
         stacklevel=3,
     )

@@ -20,7 +20,8 @@ def kind_of(path: Path) -> Kind:
     """What the file is.
 
     .npz holds scores, .parquet a rank table; so does a folder, and .csv or .tsv, or a rank list if it has a
-    column `rank` and no column `optimistic`, as .npy is. Any other file is a run if its first line has six fields.
+    column `rank` and no column `optimistic`, as .npy is. Any other file is a run if its first line has six
+    fields.
 
     Raises:
         ValueError: if it is none of these.
@@ -42,7 +43,8 @@ def kind_of(path: Path) -> Kind:
     if suffix != ".gz" and (b"\0" in start or start.startswith(_PACKED)):
         raise ValueError(
             f"{path}: neither .npz, .npy, .parquet, .csv, .tsv nor a TREC run, but a binary file. "
-            "A list of ranks is .npy, or .csv with the columns head, relation, tail, side, rank; scores are .npz."
+            "A list of ranks is .npy, or .csv with the columns head, relation, tail, side, rank; scores are "
+            ".npz."
         )
     first = read_lines(path)[0]
     if 6 not in (len(first.split()), len(first.split("\t"))):

@@ -6,6 +6,7 @@ from typing import Any
 
 from owkg import checks, plugins
 from owkg.errors import ArgumentError, naming
+from owkg.files.delimited import header, separator
 from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.ranks import matrices
 from owkg.ranks.build import default_filters
@@ -14,7 +15,7 @@ from owkg.ranks.files import own_importer, read_lacking
 from owkg.ranks.formats import kind_of
 from owkg.ranks.imported import OWN, Imported, Importer
 from owkg.ranks.partitions import in_parts
-from owkg.ranks.reading import Reading
+from owkg.ranks.reading import Reading, names_of
 from owkg.ranks.runs import ranks_from_run
 
 
@@ -35,10 +36,21 @@ def _table(
         if graph is None and (filter_splits or split is not None):
             option = "filter_splits" if filter_splits else "split"
             raise ArgumentError(option, "needs a graph (`kg`) that has these splits.")
+        for option in ("untied", "realistic"):
+            if getattr(reading, option) and not _lists_ranks(path, reading):
+                raise ArgumentError(option, f"says nothing about a rank table, which {path} is.")
         if is_dataset(path):
             in_parts(RankDataset.of(path, reading, lacking=graph is not None).rows, needed_by="path")
         read = read_lacking(path, graph, reading, complete=graph is not None)
     return Imported(read.frame, dict(read.about))
+
+
+def _lists_ranks(path: Path, reading: Reading) -> bool:
+    """Whether a file has ranks that say nothing of ties; so far as its columns tell."""
+    if is_dataset(path) or separator(path) is None:
+        return True
+    names = set(names_of(header(path), reading, source=str(path), told=False).values())
+    return not {"optimistic", "pessimistic"} <= names or "rank" in names
 
 
 def _scores(
@@ -143,15 +155,12 @@ def importer_of(path: Path, kind: str | None, options: Iterable[str]) -> Importe
     known = importers()
     if kind is not None and kind not in known:
         raise ArgumentError("kind", f"must be one of {', '.join(known)}, got {kind!r}.")
-    options = list(options)
     found = own_importer(path) if kind is None else known[kind]
     found = known[kind_of(path)] if found is None else found
-    for name in dict.fromkeys(options):
+    for name in options:
         if name not in found.options:
             hint = ", of which `kg` gives the ids" if name == "ids" else ""
             raise ArgumentError(name, f"says nothing about {found.what}, which {path} is{hint}.")
-    if found.name == "scores" and "graph" not in options and "filter_splits" in options:
-        raise ArgumentError("kg", f"must be given for the splits that filter, and {path} is of scores.")
     return found
 
 

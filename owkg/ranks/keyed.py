@@ -191,8 +191,8 @@ def rank_query_files(
         candidates: candidates of the tasks. None: all entities.
         tolerance: scores that differ from the answer's by at most this are ties.
         model: for the column `model`.
-        columns: the columns of all tables by what owkg calls them, such as {"head": "subject"}, where they are
-            called otherwise; each is one of some table.
+        columns: the columns of all tables by what owkg calls them, such as {"head": "subject"}, where they
+            are called otherwise; each is one of some table.
 
     Raises:
         ValueError: naming the file or the argument.
@@ -215,8 +215,8 @@ def rank_query_files(
     if during is not None:
         if during in keys:
             raise ArgumentError("during", f"must not be in `key`, got {during!r}.")
-        columns = [("tasks", during), ("known", "from"), ("known", "to")]
-        _alike(tables, [(name, column) for name, column in columns if name in tables], times=True)
+        spans = [("tasks", during), ("known", "from"), ("known", "to")]
+        _alike(tables, [(name, column) for name, column in spans if name in tables], times=True)
     return rank_queries(
         matrix,
         tables["tasks"],

@@ -50,7 +50,8 @@ def made(
     if reading.ids:
         table = by_labels(table, graph, source=source, place=where)
     if lacks := lacks_candidates(table.columns):
-        table = table if graph is not None else _refuse_lacking(table, source)
+        if graph is None and (reading.untied or reading.realistic):
+            _refuse_lacking(table, source)
     elif graph is not None and reading.candidates is not None:
         raise ArgumentError("candidates", "must be absent with a graph (`kg`), which gives the candidates.")
     if reading.filter_splits is not None and not lacks:
@@ -62,14 +63,13 @@ def made(
     return RankTable.trusted(validated_at(table, source=source, place=where), said)
 
 
-def _refuse_lacking(table: pl.DataFrame, source: str) -> pl.DataFrame:
-    """The table, which lacks candidates, if it lacks more than that; else ValueError."""
+def _refuse_lacking(table: pl.DataFrame, source: str) -> None:
+    """ValueError for a table that lacks candidates and nothing else."""
     if set(REQUIRED) - {"candidates"} <= set(table.columns):
         raise ValueError(
             f"{source}: `candidates` must be an option or the column candidates, got it nowhere, nor a graph "
             "(`kg`) that gives it."
         )
-    return table
 
 
 def with_graph(

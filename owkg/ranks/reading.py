@@ -154,8 +154,12 @@ def _repeated(place: Place, rows: int) -> Place:
 
 def _ranked(table: pl.DataFrame, reading: Reading, *, source: str, place: Place) -> pl.DataFrame:
     """The table with its column rank as the optimistic and the pessimistic rank, if that is asked for."""
-    if "rank" not in table.columns or not (reading.untied or reading.realistic):
+    if not (reading.untied or reading.realistic):
         return table
+    if "rank" not in table.columns:
+        if {"optimistic", "pessimistic"} & {*table.columns}:
+            return table
+        raise ValueError(f"{source}: no column rank; columns found: {', '.join(table.columns)}.")
     tied = [name for name in ("optimistic", "pessimistic") if name in table.columns]
     if tied:
         raise ValueError(
@@ -188,8 +192,8 @@ def _refuse_halves(rank: pl.Series, place: Place) -> None:
     if half.any():
         row = int(half.arg_true()[0])
         raise ValueError(
-            f"{place(row)}: rank must be a whole number of at least 1 where ranks are `untied`, got {rank[row]!r}: "
-            "half ranks are means of ties, which `realistic` takes."
+            f"{place(row)}: rank must be a whole number of at least 1, got {rank[row]!r}: half ranks are "
+            "means of ties, which `realistic` takes."
         )
 
 
@@ -212,8 +216,8 @@ def asked(
 ) -> pl.DataFrame:
     """The table of ranks that do not say of which triples they are, with triples and sides.
 
-    Those of a graph are the triples of a split, in their order; else each rank is of a query of its own. Warns
-    (UserWarning) of either.
+    Those of a graph are the triples of a split, in their order; else each rank is of a query of its own.
+    Warns (UserWarning) of either.
 
     Args:
         table: of `formed`.
@@ -254,8 +258,8 @@ def asked(
     triples = graph.splits[split]
     if len(triples) != rows:
         raise ValueError(
-            f"{source}: has {rows:,} rows without triples, and the split {split} {len(triples):,} triples: `split` "
-            "must name the one whose triples were ranked, in their order."
+            f"{source}: has {rows:,} rows without triples, and the split {split} {len(triples):,} triples: "
+            "`split` must name the one whose triples were ranked, in their order."
         )
     _warn(f"{source}: row i is taken for triple i of the split {split}")
     return table.with_columns(**_labelled(np.tile(triples, (count, 1)), graph))
@@ -291,7 +295,7 @@ def by_labels(
         if (bad := ids >= len(labels)).any():
             row = int(bad.arg_true()[0])
             raise ValueError(
-                f"{place(row)}: {name} must be an id of the graph, from 0 to {len(labels) - 1}, got {ids[row]}."
+                f"{place(row)}: {name} must be an id of the graph, 0 to {len(labels) - 1}, got {ids[row]}."
             )
         columns[name] = pl.Series(labels, dtype=pl.String).gather(ids)
     return table.with_columns(**columns)

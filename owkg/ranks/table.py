@@ -136,10 +136,10 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     Other columns are kept as they are, and so is the order of rows and columns.
 
     Args:
-        table: a DataFrame of polars or pandas, a mapping of columns or a list of rows; or a `RankTable`, whose
-            frame is given back. Whole numbers may come as floats or as text, such as 3.0 or "3"; what is true
-            or false, as the text "true" or "false" in any case; a side as H or Head. The index of pandas is
-            left out, and names of columns are found in capitals too (with a UserWarning).
+        table: a DataFrame of polars or pandas, a mapping of columns or a list of rows; or a `RankTable`,
+            whose frame is given back. Whole numbers may come as floats or text, such as 3.0 or "3"; what is
+            true or false, as the text "true" or "false" in any case; a side as H or Head. The index of pandas
+            is left out, and names of columns are found in capitals too (with a UserWarning).
         source: what messages call the table; a file's path.
 
     Raises:
@@ -194,7 +194,6 @@ def validated_at(table: object, *, source: str, place: _Place, part: bool = Fals
     if table["head"].dtype.is_integer() != table["tail"].dtype.is_integer():
         raise ValueError(f"{source}: head and tail must both hold labels (text) or both ids (whole numbers).")
     must = 'must be "head", "tail" or "relation"'
-    must += ", what of the triple is predicted"
     _refuse(table["side"], ~table["side"].is_in((*SIDES, RELATION)), must, place)
     for low, high in (("pessimistic", "candidates"), ("optimistic", "pessimistic")):
         above = table[low] > table[high]

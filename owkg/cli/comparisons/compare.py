@@ -92,5 +92,5 @@ def compare(
     if format_ == "table":
         output.print_tables(found, ci, correction, test)
     else:
-        tables, lines = output.for_papers(found, ci, test, format_)
-        show(format_, found, tables, lines, frame=output.tidy(found))
+        printed, lines = output.for_papers(found, ci, test, format_)
+        show(format_, found, printed, lines, frame=output.tidy(found))

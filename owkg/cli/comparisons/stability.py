@@ -68,7 +68,6 @@ def stability(
     from owkg.judge.streamed import dataset_of, stream_scores
     from owkg.judge.systems import qrels_ranks, seed_notes, tie_rule
     from owkg.judge.topics import topic_scores
-    from owkg.ranks.reading import Reading
 
     names, sizes = names_of_systems(metric), _numbers(size or _SIZES)
     measures = measures_named(names)
@@ -76,8 +75,7 @@ def stability(
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}
-    said = how.said()
-    reading = Reading(**(said | {"columns": said["columns"] or {}}))
+    reading = how.reading()
     needs = {"qrels": qrels is not None, "kg": kg is not None}
     needs |= {"intersect": intersect, "unit": unit == "triple"}
     rule = "realistic"

@@ -121,10 +121,7 @@ def metrics(
     if interval == "analytic":
         why = "has no effect with --interval analytic; percentile and bca resample"
         given.refuse(["replicates"], why)
-    from owkg.ranks.reading import Reading
-
-    said = tables.said()
-    reading = Reading(**(said | {"columns": said["columns"] or {}}))
+    reading = tables.reading()
     if mean_of_sides:
         others = bool(by or reweight or figures or probe_entities)
         _print_side_means(files, metric, format_, others=others, reading=reading)

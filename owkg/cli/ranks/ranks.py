@@ -10,6 +10,7 @@ from owkg.cli.options import Format, TableOptions, splits_given
 from owkg.cli.output import show
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
+from owkg.errors import naming
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,17 +45,17 @@ def convert(
     Scores count, not ranks.
 
     Args:
-        source (INPUT): A rank table, rank list (.csv, .tsv, .npy), .npz of scores, or TREC run; a folder of Parquet
-            files or a pattern is one rank table.
+        source (INPUT): A rank table, rank list (.csv, .tsv, .npy), .npz of scores, or TREC run; a folder of
+            Parquet files or a pattern is one rank table.
         out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
-        from_ (table|list|scores|run|...): What INPUT is, or the name of an importer of your own (OWKG_PLUGINS); by
-            its name and content when absent.
+        from_ (table|list|scores|run|...): What INPUT is, or the name of an importer of your own
+            (OWKG_PLUGINS); by its name and content when absent.
         kg (DIR): Folder of the graph: candidates, filter, popularity.
         filter_: Splits whose known answers leave the candidates, or none. When absent, with a graph:
             train,valid,test, as far as it has them, and the split whose answers are ranked.
         qrels (FILE): Relevant answers of a run, in TREC's format.
-        split: Split whose triples are the relevant answers of a run, or those of a list that does not say which, in
-            their order; test when absent.
+        split: Split whose triples are the relevant answers of a run, or those of a list that does not say
+            which, in their order; test when absent.
         num_entities: Candidates of a run before filtering, without --kg.
         tolerance: Scores that differ by at most this are ties; 0 when absent.
         score: Add the score of each answer: what other labels need.
@@ -71,7 +72,7 @@ def convert(
         owkg ranks convert scores.npz --kg data/nations --out ranks.parquet
         owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet
         owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet
-        owkg ranks convert mine.csv --columns head=subject,tail=object --untied --kg data/fb15k237 --out r.parquet
+        owkg ranks convert own.csv --columns head=subject,tail=object --untied --candidates 9 --out ranks.csv
         owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv
         owkg ranks convert ranks.parquet --out ranks.csv
     """
@@ -99,7 +100,7 @@ def convert(
     check_readable([None if is_dataset(source) else source, qrels])
     check_writable([out], [source, qrels])
     graph, notes = (None, []) if kg is None else graph_and_notes(kg)
-    with collected() as said:
+    with collected() as said, naming({"ranks": "INPUT", "path": "INPUT"}):
         table, about, more = ranks.convert(source, from_, graph, **given)
     notes += [*said, *more]
     if model is not None:
