@@ -201,7 +201,7 @@ def _of_array(name: str, array: object, reading: Reading) -> tuple[pl.DataFrame,
         return table, replace(reading, columns={"rank": "0"})
     warnings.warn(
         f"{name}: column 0 is taken for the ranks of heads and column 1 for those of tails, as AmpliGraph "
-        "has them; `columns` head_rank=1,tail_rank=0 turns them.",
+        "has them (head_rank=1,tail_rank=0 as names of columns turns them).",
         UserWarning,
         stacklevel=3,
     )

@@ -11,7 +11,17 @@ from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.ranks.annotate import candidates_by_side, triple_ids
 from owkg.ranks.build import default_filters, filter_facts, in_no_split, split_of
-from owkg.ranks.reading import OPEN, PLAIN, Reading, asked, by_labels, formed, names_of, wide_sides
+from owkg.ranks.reading import (
+    OPEN,
+    PLAIN,
+    Reading,
+    asked,
+    by_labels,
+    formed,
+    names_of,
+    tell_of_numbers,
+    wide_sides,
+)
 from owkg.ranks.table import RANKS, REQUIRED, TRIPLE, RankTable, validated_at
 
 
@@ -49,6 +59,8 @@ def made(
     table = asked(table, reading, graph, wide_sides(names.values()), source=source)
     if reading.ids:
         table = by_labels(table, graph, source=source, place=where)
+    elif graph is not None and {*TRIPLE} <= {*table.columns}:
+        tell_of_numbers(table, graph, source=source)
     if lacks := lacks_candidates(table.columns):
         if graph is None and (reading.untied or reading.realistic):
             _refuse_lacking(table, source)

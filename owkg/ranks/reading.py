@@ -12,7 +12,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.columns import columns_checked, final_names
 from owkg.kg.graph import KnowledgeGraph
-from owkg.ranks.table import KNOWN, SIDES, TRIPLE, WIDE, whole_column
+from owkg.ranks.table import KNOWN, SIDES, TIES_UNKNOWN, TRIPLE, WIDE, whole_column
 
 Place = Callable[[int], str]
 """What messages call a row (from 0)."""
@@ -155,6 +155,8 @@ def _repeated(place: Place, rows: int) -> Place:
 def _ranked(table: pl.DataFrame, reading: Reading, *, source: str, place: Place) -> pl.DataFrame:
     """The table with its column rank as the optimistic and the pessimistic rank, if that is asked for."""
     if not (reading.untied or reading.realistic):
+        if "rank" in table.columns and not {*TRIPLE, "optimistic", "pessimistic"} & {*table.columns}:
+            raise ValueError(f"{source}: {TIES_UNKNOWN}.")
         return table
     if "rank" not in table.columns:
         if {"optimistic", "pessimistic"} & {*table.columns}:
@@ -299,3 +301,18 @@ def by_labels(
             )
         columns[name] = pl.Series(labels, dtype=pl.String).gather(ids)
     return table.with_columns(**columns)
+
+
+def tell_of_numbers(table: pl.DataFrame, graph: KnowledgeGraph, *, source: str) -> None:
+    """Warns (UserWarning) where whole numbers may be labels of a graph, or ids, which are others."""
+    if not table["head"].dtype.is_integer():
+        return
+    labels = pl.Series(graph.entities, dtype=pl.String)
+    if (labels == pl.Series(range(len(labels)), dtype=pl.Int64).cast(pl.String)).all():
+        return
+    if labels.str.contains(r"^\d+$").all():
+        _warn(
+            f"{source}: whole numbers are taken for labels of the graph, not for its ids, which the option ids takes"
+        )
+    else:
+        _warn(f"{source}: whole numbers are taken for ids of the graph; the option ids says that they are")

@@ -36,6 +36,12 @@ WIDE = tuple(f"{side}_{name}" for side in SIDES for name in _OF_SIDES)
 KNOWN = (*REQUIRED, "rank", *OPTIONAL, "score", "half_link", *WIDE)
 """What `columns` may give a column to."""
 
+TIES_UNKNOWN = (
+    "ranks say nothing of ties: `untied` takes them as free of ties, `realistic` as means of the optimistic "
+    "and the pessimistic rank"
+)
+"""What is said of ranks alone."""
+
 # Up to here every whole number is a float64.
 _EXACT = 2**53
 
@@ -215,10 +221,7 @@ def require_columns(columns: Sequence[str], source: str) -> None:
 def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
     """What may be done about missing columns."""
     if {"rank", *WIDE} & set(columns) and {"optimistic", "pessimistic"} & set(missing):
-        return (
-            "; ranks say nothing of ties: `untied` takes them as free of ties, `realistic` as means of the "
-            "optimistic and the pessimistic rank"
-        )
+        return f"; {TIES_UNKNOWN}"
     if missing == ["candidates"]:
         return "; `candidates` or a graph (`kg`) may give them"
     return "; `columns` says which columns they are, as head=subject"
