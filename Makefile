@@ -1,5 +1,6 @@
 # make demo   set up, then run the main job end to end; results under out/
 # make test   set up, then run all tests
+# make fuzz   set up, then read, damage, divide and interrupt files at random; CASES=10000 of each kind, SEED=0
 # make bench  set up, then measure speed; tables under out/, all of them in docs/performance.md
 # make accelerator  measure what depends on the device, nine minutes at most; go on where it stopped
 #             (ARGS=--quick: tiny sizes; PYTHON_RUN=python3: with that interpreter's packages, nothing is installed)
@@ -16,7 +17,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench accelerator docs site clean
+CASES ?= 10000
+SEED ?= 0
+.PHONY: help demo test fuzz lint bench accelerator docs site clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -31,7 +34,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 ## Small runs compile for longer than they compute. These options of XLA halve that on a CPU; the kernels are slower,
 ## so `make bench` is without. They are known to the jaxlib of constraints.txt; for another one set XLA_FLAGS yourself.
-demo test: export XLA_FLAGS ?= --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
+demo test fuzz: export XLA_FLAGS ?= --xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1
 
 ## What one command of the demo has compiled, the next one reads.
 demo: export JAX_COMPILATION_CACHE_DIR := $(abspath $(OUT))/.jax
@@ -102,6 +105,10 @@ lint: $(STAMP)
 test: $(STAMP)
 	@echo "==> tests (OWKG_DATA=$(or $(OWKG_DATA),not set: tests that need the data sets are skipped))"
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+fuzz: $(STAMP)
+	@echo "==> $(CASES) cases of each reader, of datasets against tables, and processes (seed $(SEED))"
+	@OWKG_FUZZ=$(CASES) $(BIN)/python -m pytest -q tests/fuzz -n 2 --dist worksteal --hypothesis-seed=$(SEED)
 
 bench: $(STAMP)
 	@echo "==> start-up of the commands"

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,6 +26,7 @@ from family_tree.world import (
 )
 from owkg import checks
 from owkg.checks import StrPath
+from owkg.files.begun import temporary_folder
 from owkg.files.storage import METADATA_FILE, checksums, read_metadata
 
 
@@ -85,8 +85,8 @@ def _as_tsv(path: Path) -> Iterator[Path]:
     if path.suffix == ".tsv":
         yield path
         return
-    with TemporaryDirectory() as folder:
-        text = Path(folder) / "facts.tsv"
+    with temporary_folder("owkg-facts-") as folder:
+        text = folder / "facts.tsv"
         try:
             table = pl.scan_parquet(path, glob=False)
             schema = table.collect_schema()

@@ -30,7 +30,7 @@ from owkg.evaluation.correction import Clocks, Weight, block_edges, corrections,
 from owkg.evaluation.estimate import _batches, _summary
 from owkg.evaluation.typical import TypicalCandidates, typical_candidates
 from owkg.files.storage import writable_folder
-from owkg.kg import KnowledgeGraph, joined_splits, known_answers, read_graph
+from owkg.kg import KnowledgeGraph, joined_splits, known_answers
 from owkg.kg.known import answer_ranges
 from owkg.kg.triples import query_ids
 from owkg.models import Trained, score_all
@@ -246,7 +246,7 @@ def main(
         raise ArgumentError("kg", "and `run` must be given together, or neither.")
     writable_folder(out)
     if run_folder is not None and kg is not None:
-        scorer = of_run(run_folder, kg, "best", "error", read=read_graph)
+        scorer = of_run(run_folder, kg, "best", "error")
         graph, own = scorer.graph, scorer.trained
     else:
         graph, own = families(), _family_model()

@@ -170,14 +170,15 @@ def test_a_folder_that_is_read_is_not_replaced(ours):
     assert names(ours) == ["metadata.json", "old"]
 
 
-def test_others_at_the_same_work_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("owkg.files.storage.secrets.token_hex", lambda _: "same")
-    other = tmp_path / ".folder.same.new"
-    other.mkdir()
-    (other / "half").touch()
-    with pytest.raises(OSError, match="folder: cannot be made"), made(tmp_path / "folder"):
-        pass
-    assert names(other) == ["half"]
+def test_a_name_that_is_taken_is_left_alone(tmp_path, monkeypatch):
+    digits = iter(["aaaaaaaa", "aaaaaaaa", "bbbbbbbb"])
+    monkeypatch.setattr("owkg.files.begun.secrets.token_hex", lambda _: next(digits))
+    with made(tmp_path / "folder") as other:
+        (other / "half").touch()
+        with made(tmp_path / "folder") as aside:
+            assert aside.name.startswith(".folder.bbbbbbbb")
+        assert names(other) == ["half"]
+        (tmp_path / "folder").rmdir()
 
 
 KILLED = """

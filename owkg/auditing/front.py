@@ -29,6 +29,8 @@ from owkg.auditing.tables import (
 )
 from owkg.errors import ArgumentError, naming
 from owkg.files.storage import versions
+from owkg.ir.trec import qrels_of
+from owkg.judge.named import is_dictionary
 from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, require_placed, scores
 from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
@@ -43,7 +45,7 @@ from owkg.pools.missing import design_of, judgements, known_and_found, require_n
 from owkg.rank_weights import rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
-from owkg.ranks.reading import Reading
+from owkg.ranks.reading import TableReading
 
 DEFAULT = ("mrr", "hits@10")
 """The metrics of an audit that names none."""
@@ -162,7 +164,7 @@ def audit(
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
     rates = _limits("unevenness", unevenness, 0.0, 3.0)
-    reading = Reading(columns or {}, untied, realistic, candidates, ids)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids)
     tables, rule, whole_runs = systems_of(systems, qrels, graph, ties, reading)
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
@@ -177,6 +179,8 @@ def audit(
         raise ArgumentError("systems", text) from None
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
+    if isinstance(sample, Mapping):
+        sample = qrels_of("sample", sample)
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample).qrels
     known = _judgements(judged, design, drawn, sparsity_stated=stated is not None)
     box, seen = _box(ready, stated, own, known, drawn, graph, ci)
@@ -304,6 +308,7 @@ def _judgements(judged: Any, design: Any, sample: pl.DataFrame | None, *, sparsi
             if value is not None:
                 raise ArgumentError(name, "is of judgements, and there are none.")
         return _Judged()
+    judged = qrels_of("judged", judged) if is_dictionary(judged) else judged
     one = isinstance(judged, pl.DataFrame | str | PathLike)
     if not one and (not isinstance(judged, Iterable) or isinstance(judged, Mapping)):
         raise ArgumentError("judged", f"must be judgements, or several of them, got {judged!r}.")

@@ -7,21 +7,21 @@ from typing import Any
 
 import polars as pl
 
-from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.ir.trec import read_run
+from owkg.judge.named import names_of, only_name, renamed, sources_of
 from owkg.judge.runs import read_runs
 from owkg.judge.schema import RUN, checked
 from owkg.judge.streamed import dataset_of
-from owkg.judge.systems import Qrels, System, qrels_ranks, tie_rule
+from owkg.judge.systems import Qrels, System, note, qrels_ranks, tie_rule
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankTable, ranks_from_run
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.files import holds_ranks
-from owkg.ranks.reading import PLAIN, Reading
+from owkg.ranks.reading import PLAIN, TableReading
 
-Lists = Mapping[str, pl.DataFrame] | Iterable[str | PathLike[str]] | pl.DataFrame
-"""Runs of systems: by name, or the paths of TREC runs, or one frame with a column model."""
+Lists = Mapping[str, Any] | Iterable[str | PathLike[str]] | str | PathLike[str] | pl.DataFrame
+"""Runs of systems: by name, frames or files; or the paths of runs, or one frame with a column model."""
 
 
 def systems_of(
@@ -29,7 +29,7 @@ def systems_of(
     qrels: Qrels | None,
     graph: KnowledgeGraph | None,
     ties: str | None,
-    reading: Reading = PLAIN,
+    reading: TableReading = PLAIN,
 ) -> tuple[dict[str, RankTable], str, dict[str, pl.DataFrame] | None]:
     """The filtered rank tables of systems, the tie rule, and the lists of systems that list every candidate.
 
@@ -40,18 +40,17 @@ def systems_of(
             not whole.
     """
     runs = None
-    if isinstance(systems, Iterable) and not isinstance(systems, Mapping | str | pl.DataFrame):
-        systems = list(systems)
+    if isinstance(systems, Iterable) and not isinstance(systems, str | pl.DataFrame):
+        systems = systems if isinstance(systems, Mapping) else list(systems)
         # All ranks must fit in memory.
         dataset_of(systems, ties=ties, needs={"systems": True}, reading=reading, lacking=graph is not None)
-        named = [path for path in systems if isinstance(path, str | PathLike)]
-        paths = [path for path in named if not holds_ranks(Path(path)) and not is_dataset(path)]
-        if paths and graph is None:
-            if reading.said and len(paths) == len(systems):
+        sources = sources_of("systems", systems, what="rank tables or paths by name, or a list of paths")
+        files = [(name, of) for name, of in sources if isinstance(of, Path) and _is_run(of)]
+        if files and graph is None:
+            if reading.said and len(files) == len(sources):
                 raise ArgumentError(reading.said, "is of rank tables, and every system is a TREC run.")
-            if len(paths) < len(systems):
+            if len(files) < len(sources):
                 raise ArgumentError("graph", "must be given where TREC runs stand beside rank tables.")
-            files = [checks.path("systems", path) for path in paths]
             tables: Mapping[str, Any]
             tables, runs = _whole_runs(files, qrels)
             systems, qrels = tables, None
@@ -74,15 +73,19 @@ def systems_of(
     return sets[0].tables, tie_rule(ties, sets), runs
 
 
+def _is_run(path: Path) -> bool:
+    return path.exists() and not holds_ranks(path) and not is_dataset(path)
+
+
 def _whole_runs(
-    paths: list[Path], qrels: Qrels | None
+    files: list[tuple[str | None, Path]], qrels: Qrels | None
 ) -> tuple[dict[str, RankTable], dict[str, pl.DataFrame]]:
     """The rank tables of runs that list every candidate, and the runs, by system."""
     if not isinstance(qrels, str | PathLike) or not Path(qrels).is_file():
         raise ArgumentError("qrels", "must be a file that says which answers are relevant, for TREC runs.")
-    found: dict[str, RankTable] = {}
-    runs: dict[str, pl.DataFrame] = {}
-    for path in paths:
+    ranked: list[dict[str, pl.DataFrame]] = []
+    listed: list[dict[str, pl.DataFrame]] = []
+    for called, path in files:
         run = read_run(path, topics="allowed")
         size = run["answer"].n_unique()
         shortest = run.group_by("tag", "query").agg(pl.len())["len"].min()
@@ -97,19 +100,27 @@ def _whole_runs(
         table = table.with_columns(pl.col("candidates") - (named - size))
         if lacking := [note for note in notes if "not retrieved" in note or "not in the run" in note]:
             raise ValueError(f"{path}: {lacking[0]}; without `graph` a run must list every candidate.")
-        for (model,), part in table.partition_by("model", as_dict=True, maintain_order=True).items():
-            if model in found:
-                raise ValueError(f"{path}: the system {model!r} is in another file too.")
-            found[str(model)] = RankTable.trusted(part)
-        runs |= _by_model(run.rename({"tag": "model"}).select(RUN))
-    return found, runs
+        ranked.append(_by_model(table))
+        listed.append(_by_model(run.rename({"tag": "model"}).select(RUN)))
+        if called is not None:
+            only_name(path, list(listed[-1]), called)
+            ranked[-1], listed[-1] = ({called: one} for each in (ranked, listed) for one in each[-1].values())
+    given = files[0][0] is not None
+    names = names_of([path for _, path in files], [list(one) for one in listed], [given] * len(files))
+    found = {
+        new[name]: RankTable.trusted(renamed(one, "model", {name: new[name]}))
+        for new, tables in zip(names, ranked, strict=True)
+        for name, one in tables.items()
+    }
+    return found, {new[name]: one for new, of in zip(names, listed, strict=True) for name, one in of.items()}
 
 
 def lists_of(lists: Lists, systems: tuple[str, ...]) -> dict[str, pl.DataFrame]:
     """The run of each system.
 
-    Runs are told apart by their model (the tag of a TREC run). Where none is called as a system is, and there
-    are as many, they are in the order of the systems.
+    Runs are told apart by their model (the tag of a TREC run, or the file where several files have one tag).
+    Where none is called as a system is, and there are as many, they are in the order of the systems, which a
+    warning says.
 
     Raises:
         ValueError: naming the system without a list.
@@ -117,10 +128,15 @@ def lists_of(lists: Lists, systems: tuple[str, ...]) -> dict[str, pl.DataFrame]:
     if isinstance(lists, pl.DataFrame):
         frames = _by_model(checked("lists", lists, RUN))
     elif isinstance(lists, Mapping):
-        frames = {str(name): checked("lists", frame, RUN) for name, frame in lists.items()}
+        frames = {
+            str(name): checked("lists", of, RUN) if isinstance(of, pl.DataFrame) else read_runs({name: of})
+            for name, of in lists.items()
+        }
     else:
         frames = _by_model(read_runs([lists] if isinstance(lists, str | PathLike) else lists))
     if len(frames) == len(systems) and not set(frames) & set(systems):
+        pairs = ", ".join(f"{name} has {of!r}" for name, of in zip(systems, frames, strict=True))
+        note(f"no list is called as a system is: lists are taken in the order of the systems: {pairs}.")
         frames = dict(zip(systems, frames.values(), strict=True))
     if lacking := [name for name in systems if name not in frames]:
         raise ArgumentError(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import typer
 
 from owkg.errors import renamed
+from owkg.terminal.tables import one_line
 
 # Arguments that come from an option of another name.
 _OPTIONS = {
@@ -84,7 +85,7 @@ def _one_line(message: str, options: Mapping[str, str] | None) -> str:
     def option(argument: str) -> str:
         return option_named(argument, options)
 
-    line = " ".join(renamed(message, option).split())
+    line = one_line(" ".join(renamed(message, option).split()))
     if len(line) <= _LONGEST:
         return line
     return f"{line[: _LONGEST - _END]} [... {len(line) - _LONGEST:,} letters ...] {line[-_END:]}"

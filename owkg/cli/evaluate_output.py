@@ -1,6 +1,6 @@
 """Output of `owkg evaluate`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,9 @@ from owkg.terminal.progress import progress
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from owkg.kg import KnowledgeGraph
+    from owkg.kg.read import Reading
 
 _METRICS = ("mrr", "hits@10", "mr")
 # Entities below which intervals of sampled evaluation are too short.
@@ -86,14 +89,19 @@ def show_ranks(
 
 
 def show_estimates(
-    source: Source, metrics: list[str], options: dict[str, Any], out: Path | None, form: Format
+    source: Source,
+    read: "Callable[[Path, Reading], KnowledgeGraph]",
+    metrics: list[str],
+    options: dict[str, Any],
+    out: Path | None,
+    form: Format,
 ) -> None:
     """Estimates metrics of a scorer without bias, prints them, and writes them where there is an `out`."""
     from owkg.evaluation import sampled
 
     if out is not None and out.suffix.lower() != ".csv":
         raise ValueError(f"`out` must end in .csv with --sample, got {out}.")
-    scorer, notes = scorer_of(source, "error")
+    scorer, notes = scorer_of(source, "error", read)
     names = {"share": "`sample`", "more": "`typical`", "trained": f"{source.path}: its parameters"}
     with progress("Sampling", "thousandths") as update, naming(names):
         found = sampled(scorer.trained, scorer.graph, metrics, on_progress=update, **options)

@@ -1,38 +1,46 @@
 """Checks of input files and output folders before the work begins; graphs, metrics and notes of inputs."""
 
+import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from owkg.files.storage import require_file, writable_folder
+from owkg.cli.errors import option_named
+from owkg.cli.options import GraphOptions
+from owkg.errors import renamed
+from owkg.files.storage import is_stream, require_place, require_rereadable, writable_folder
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import plain_text
+from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
     from owkg.kg import KnowledgeGraph
+    from owkg.kg.read import Reading
     from owkg.metrics.measures import Metric
 
 
 def check_readable(paths: Iterable[Path | None]) -> None:
     """Raises the OSError of the first file that cannot be opened; ValueError of a pipe. None is no file."""
     for path in filter(None, paths):
-        require_file(path)
+        require_rereadable(path)
         path.open("rb").close()
 
 
 def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -> None:
     """Stops where a file cannot be written, or is read; nothing is made, but the nearest folder is tried."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     taken = [path for path in filter(None, reads) if path.exists()]
     for out in filter(None, paths):
+        require_place(out)
+        if is_stream(out):
+            continue
         if out.exists() and any(out.samefile(path) for path in taken):
             raise ValueError(f"{out}: cannot be written: it is read as well.")
-        if out.resolve() in seen:
+        if (real := os.path.realpath(out)) in seen:
             raise ValueError(f"{out}: cannot be written twice: two options name it.")
-        seen.add(out.resolve())
+        seen.add(real)
         if out.is_dir():
             raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
         there = next(folder for folder in out.absolute().parents if folder.exists())
@@ -61,33 +69,32 @@ def collected() -> Iterator[list[str]]:
     notes: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: (
-            None if str(message) in notes else notes.append(str(message))
-        )
+        warnings.showwarning = _telling(lambda text: notes.append(_with_options(text)))
         yield notes
 
 
-def graph_in(folder: Path, *, duplicates: str = "warn", layout: str | None = None) -> "KnowledgeGraph":
-    """The graph in a folder, as `read_graph` reads it; tells progress."""
+def graph_in(folder: Path, reading: "Reading") -> "KnowledgeGraph":
+    """The graph in a folder, read as it is said; tells progress."""
     from owkg.kg import read_graph
 
     with progress(f"Reading {folder}", "steps") as update:
-        return read_graph(folder, duplicates=duplicates, layout=layout, on_progress=update)
+        return read_graph(folder, **reading._asdict(), on_progress=update)
 
 
 def graph_and_notes(
-    folder: Path, *, duplicates: str = "warn", layout: str | None = None
+    folder: Path, how: GraphOptions, *, duplicates: str = "warn"
 ) -> "tuple[KnowledgeGraph, list[str]]":
-    """The graph in a folder, and the warnings about it."""
+    """The graph in a folder, and the warnings about it; `duplicates` where the options are silent."""
+    from owkg.kg.read import Reading
+
     with collected() as notes:
-        return graph_in(folder, duplicates=duplicates, layout=layout), notes
+        return graph_in(folder, how.reading(Reading(duplicates=duplicates))), notes
 
 
-def graph_of(folder: Path | None) -> "KnowledgeGraph | None":
-    """The graph of --kg of commands of several systems; None where it is not given."""
-    from owkg.kg import read_graph
-
-    return None if folder is None else read_graph(folder)
+def graph_of(folder: Path | None, how: GraphOptions) -> "KnowledgeGraph | None":
+    """The graph of --kg; None where it is not given."""
+    how.require(folder)
+    return None if folder is None else graph_in(folder, how.reading())
 
 
 def split_names(text: str) -> list[str]:
@@ -118,7 +125,12 @@ def names_of_systems(names: Sequence[str] | None) -> list[str]:
 
 def noted_line(text: str) -> None:
     """Says something beside the output."""
-    print(f"owkg: note: {plain_text(text)}", file=sys.stderr)
+    print(f"owkg: note: {one_line(_with_options(text))}", file=sys.stderr)
+
+
+def _with_options(text: str) -> str:
+    """A warning of the library with the arguments that it names as options."""
+    return renamed(text, lambda argument: option_named(argument, None))
 
 
 @contextmanager
@@ -126,12 +138,17 @@ def noted() -> Iterator[None]:
     """Prints the warnings of the library as notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        said: set[str] = set()
-
-        def show(message: Warning | str, *_: object, **__: object) -> None:
-            if str(message) not in said:
-                said.add(str(message))
-                noted_line(str(message))
-
-        warnings.showwarning = show
+        warnings.showwarning = _telling(noted_line)
         yield
+
+
+def _telling(tell: Callable[[str], object]) -> Callable[..., None]:
+    """What shows warnings: it tells each text once."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            tell(str(message))
+
+    return show

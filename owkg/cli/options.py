@@ -15,9 +15,10 @@ import typer
 from owkg.errors import naming
 
 if TYPE_CHECKING:
+    from owkg.kg.read import Reading
     from owkg.openworld import MissingModel
     from owkg.rank_weights import RankWeight
-    from owkg.ranks.reading import Reading
+    from owkg.ranks.reading import TableReading
 
 
 class Format(StrEnum):
@@ -95,6 +96,15 @@ Ties = Annotated[
         "open which of several answers of equal rank stands first. Needed where lists leave out answers."
     ),
 ]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        metavar="NAME,...",
+        help="Names of the systems, one for each file; several with commas, or repeat it. Default: what the "
+        "files say (tag, column model), or the name of the file where they say nothing or the same.",
+    ),
+]
 Intersect = Annotated[
     bool,
     typer.Option("--intersect", help="Leave out queries and answers that some system lacks, and count them."),
@@ -129,11 +139,11 @@ class TableOptions:
             "ids": self.ids,
         }
 
-    def reading(self) -> "Reading":
+    def reading(self) -> "TableReading":
         """The same, of functions that read."""
-        from owkg.ranks.reading import Reading
+        from owkg.ranks.reading import TableReading
 
-        return Reading(
+        return TableReading(
             columns_given(self.columns) or {}, self.untied, self.realistic, self.candidates, self.ids
         )
 
@@ -151,6 +161,38 @@ def columns_given(texts: Sequence[str] | None) -> dict[str, str] | None:
             raise ValueError(f"`columns` must name each column once, got {name} again.")
         found[name] = column
     return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """How the folder of a graph is read.
+
+    The folder of the graph:
+        layout (LAYOUT): labelled|integer|openke|kb2e|rotate|libkge|pykeen|ntriples; or of labelled files an
+            order of columns, such as head,tail,relation, or the names of columns in a header line, such as
+            head=subject,relation=predicate,tail=object. [default: by the files]
+        duplicates (warn|keep|drop|error): Triples that a split has more than once: keep them and print a
+            note, keep them, keep the first, or stop. [default: warn, but keep where the command does not
+            depend on them]
+    """
+
+    layout: str | None = None
+    duplicates: str | None = None
+
+    def reading(self, usual: "Reading | None" = None) -> "Reading":
+        """What is given, checked; the rest as `usual`, or as `read_graph` has it."""
+        from owkg.kg.read import Reading
+
+        usual = usual or Reading()
+        return Reading(self.layout or usual.layout, self.duplicates or usual.duplicates).checked()
+
+    def require(self, kg: Path | None) -> None:
+        """Stops where an option is given and no graph, or names nothing."""
+        for name, value in (("layout", self.layout), ("duplicates", self.duplicates)):
+            if kg is None and value is not None:
+                raise ValueError(f"`{name}` has no effect without --kg, got {value!r}.")
+        if self.layout is not None or self.duplicates is not None:
+            self.reading()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,6 +286,24 @@ def names_given(option: str, given: Sequence[str] | None, usual: Sequence[str]) 
     if not names:
         raise ValueError(f"`{option}` must name something, got {given[0]!r}.")
     return names
+
+
+def named_files(files: Sequence[Path], names: Sequence[str] | None) -> list[Path] | dict[str, Path]:
+    """The files, by the names that `--name` gives."""
+    return list(files) if names is None else dict(zip(file_names_given(files, names), files, strict=True))
+
+
+def file_names_given(files: Sequence[Path], names: Sequence[str]) -> list[str]:
+    """The names that `--name` gives; ValueError unless it gives each file one of its own."""
+    given = [name.strip() for text in names for name in text.split(",")]
+    if not all(given) or len(given) != len(files):
+        shown = ", ".join(given)
+        raise ValueError(
+            f"`name` must be {len(files)} names, one for each file, got {len(given)}: {shown!r}."
+        )
+    if again := [name for i, name in enumerate(given) if name in given[:i]]:
+        raise ValueError(f"`name` must give each file a name of its own, got {again[0]!r} twice.")
+    return given
 
 
 def splits_given(text: str | None) -> list[str] | None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from owkg.cli.options import Format
-from owkg.files.storage import written_aside
+from owkg.files.begun import folder_within, new_folder
+from owkg.files.storage import naming_place, written_aside
 from owkg.terminal.latex import latex_escaped, tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
-from owkg.terminal.tables import line, new_table, plain_text, printed, put
+from owkg.terminal.tables import line, new_table, one_line, plain_text, printed, put
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,17 +62,19 @@ def show(
             payload = {**payload, "notes": notes}
         print(json.dumps(payload, indent=2, allow_nan=False, default=_simple, ensure_ascii=ensure_ascii))
     elif form == "csv" and frame is not None:
-        print(frame.write_csv(), end="")
+        from owkg.files.cells import harmless_table
+
+        print(harmless_table(frame).write_csv(), end="")
     elif form == "latex":
         for text in lines:
-            print(f"% {text}")
+            print(f"% {one_line(text)}")
         for table in tables:
             if table.title:
-                print(f"% {' '.join(table.title.split())}")
+                print(f"% {one_line(' '.join(table.title.split()))}")
             print(tabular([latex_escaped(name) for name in table.columns], list(table.rows), table.names))
     elif form == "markdown":
         for text in lines:
-            print(text)
+            print(plain_text(text))
         for table in tables:
             rows = markdown_table(table.columns, list(table.rows), table.names)
             print(f"\n{marked(table.title)}\n\n{rows}")
@@ -150,22 +152,12 @@ def written_together(folder: Path) -> Iterator[Path]:
 
     They replace files of the same names; what else is in `folder` stays. Each is named on standard error.
     """
-    import secrets
-
-    aside = folder / f".{secrets.token_hex(4)}.new"
-    aside.mkdir(parents=True)
-    try:
+    with new_folder(lambda: folder_within(folder)) as aside, naming_place(folder, aside):
         yield aside
         # Nothing is written any more: a full disk cannot end this halfway.
         for path in sorted(aside.iterdir()):
             path.replace(folder / path.name)
-            print(f"wrote {folder / path.name}", file=sys.stderr)
-    except OSError as error:
-        if error.filename is not None and str(aside) in str(error.filename):
-            raise OSError(f"{folder}: cannot be written: {error.strerror or error}.") from None
-        raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+            wrote(folder / path.name)
 
 
 def _readable(value: object) -> str:
@@ -177,17 +169,32 @@ def _simple(value: "Path | pl.DataFrame") -> object:
     return str(value) if isinstance(value, Path) else rows_of(value)
 
 
+def wrote(path: Path, more: str = "") -> None:
+    """Says on standard error which file or folder was written."""
+    print(f"wrote {one_line(path)}{more}", file=sys.stderr)
+
+
 def save_table(table: "pl.DataFrame", path: Path) -> Path:
     """Writes a polars frame as CSV and prints its path."""
     write_frame(table, path)
-    print(f"wrote {path}")
+    print(f"wrote {one_line(path)}")
     return path
 
 
 def write_frame(table: "pl.DataFrame", path: Path) -> None:
-    """Writes a polars frame as Parquet or CSV; a file that is there is replaced when all is written."""
+    """Writes a polars frame as Parquet, or as CSV whose text is harmless to spreadsheets.
+
+    A file that is there is replaced when all is written.
+    """
     with written_aside(path) as aside:
-        table.write_parquet(aside) if path.suffix == ".parquet" else table.write_csv(aside)
+        table.write_parquet(aside) if path.suffix == ".parquet" else write_csv(table, aside)
+
+
+def write_csv(table: "pl.DataFrame", path: Path) -> None:
+    """Writes a table of results as CSV whose text is harmless to spreadsheets (`owkg.files.cells`)."""
+    from owkg.files.cells import harmless_table
+
+    harmless_table(table).write_csv(path)
 
 
 def rows_of(table: "pl.DataFrame") -> list[dict[str, Any]]:

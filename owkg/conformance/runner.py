@@ -30,6 +30,7 @@ import importlib.util
 import json
 import logging
 import math
+import secrets
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
@@ -220,7 +221,14 @@ def main(arguments: list[str] | None = None) -> int:
         written.append(results(adapter))
     if not written:
         return 2
-    options.out.write_text(text_of(written), encoding="utf-8")
+    # By the standard library alone, as owkg need not be installed: whole or not there.
+    aside = options.out.absolute().with_name(f".owkg-{secrets.token_hex(8)}.part")
+    try:
+        with aside.open("x", encoding="utf-8") as file:
+            file.write(text_of(written))
+        aside.replace(options.out)
+    finally:
+        aside.unlink(missing_ok=True)
     return 0
 
 

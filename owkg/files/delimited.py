@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from owkg.files.storage import opened, require_file, text_source
+from owkg.files.storage import opened, require_rereadable, text_source
 
 # What separates fields, where the name of a file does not say so.
 _MARKS = (",", ";", "\t")
@@ -40,7 +40,7 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
         ValueError: naming file and line: if a line has more or fewer fields than the header, a quotation
             mark is open or out of place, a line is not UTF-8, or a column name is missing or given twice.
     """
-    require_file(path)
+    require_rereadable(path)
     mark = _mark(path)
     source = text_source(path)
     try:
@@ -78,7 +78,7 @@ def header(path: Path) -> list[str]:
     Raises:
         ValueError: naming file and line, if the first line cannot be read.
     """
-    require_file(path)
+    require_rereadable(path)
     return [name.strip() for name in _header(path, _mark(path))]
 
 

@@ -1,5 +1,7 @@
 """Text files in blocks of lines: whatever is wrong is named with its file and line."""
 
+import csv
+import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -10,6 +12,10 @@ import polars as pl
 from owkg.files.storage import opened
 
 COLUMNS = ("head", "relation", "tail")
+CLASS = "class"
+"""The column that says whether a triple is true."""
+# What separates columns, in words.
+_SEPARATORS = {"\t": "tabs", " ": "spaces", ",": "commas", ";": "semicolons"}
 
 _LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
 # A whole number as programs write it: no sign, no zero in front.
@@ -18,6 +24,35 @@ WHOLE = "0|[1-9][0-9]*"
 _SHOWN = 80
 # Bytes of a file that are taken apart at a time.
 _BLOCK = 2**27
+
+
+class Columns(NamedTuple):
+    """The columns of a file of labels.
+
+    Attributes:
+        names: of all columns, in the order in which they stand in a line; head, relation and tail are among
+            them, and perhaps class. Columns of other names are left out.
+        separator: a tab, a space, a comma or a semicolon.
+        quoted: whether fields may be quoted, as in RFC 4180.
+    """
+
+    names: tuple[str, ...] = COLUMNS
+    separator: str = "\t"
+    quoted: bool = False
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The names of the columns that are not left out."""
+        return (*COLUMNS, *(name for name in self.names if name == CLASS))
+
+    def fields(self, line: str) -> list[str]:
+        """The fields of a line; ValueError if its quotation marks do not fit."""
+        if not self.quoted:
+            return line.split(self.separator)
+        try:
+            return next(csv.reader([line], delimiter=self.separator, strict=True), [""])
+        except csv.Error as error:
+            raise ValueError(str(error)) from None
 
 
 class LineBlock(NamedTuple):
@@ -42,9 +77,9 @@ class LineBlock(NamedTuple):
         return pl.Series("line", self.text.decode().split("\n"), dtype=pl.String)
 
 
-def line_error(path: Path, line: int, message: str) -> ValueError:
-    """The error of one line, counted from 1."""
-    return ValueError(f"{path}, line {line}: {message}")
+def line_error(path: Path | str, line: int | None, message: str) -> ValueError:
+    """The error of one line, counted from 1; None: of a file that has no lines to name."""
+    return ValueError(f"{path}: {message}" if line is None else f"{path}, line {line}: {message}")
 
 
 def first_row(bad: pl.Series) -> int | None:
@@ -131,10 +166,42 @@ def split_labels(path: Path, lines: pl.Series, *, first: int = 1) -> pl.DataFram
     return split_lines(path, lines, _LABELS, expected, separator="\t", first=first)
 
 
-def label_columns(path: Path, block: LineBlock) -> pl.DataFrame:
-    """Columns head, relation, tail of labels; ValueError as `split_lines`."""
-    frame = _table(block, "\t", COLUMNS, pl.String())
-    return split_labels(path, block.lines, first=block.first) if frame is None else frame
+def label_columns(path: Path, block: LineBlock, columns: Columns | None = None) -> pl.DataFrame:
+    """Columns head, relation, tail of labels, and class where the file has it.
+
+    Args:
+        path: of the file.
+        block: of it.
+        columns: how its columns stand; None: head, relation, tail, separated by tabs.
+
+    Raises:
+        ValueError: naming the file and the first line that does not fit.
+    """
+    columns = columns or Columns()
+    quote = '"' if columns.quoted else None
+    frame = _table(block, columns.separator, columns.names, pl.String(), wanted=columns.wanted, quote=quote)
+    if frame is None and columns == Columns():
+        return split_labels(path, block.lines, first=block.first)
+    return (_fields(path, block, columns) if frame is None else frame).select(columns.wanted)
+
+
+def _fields(path: Path, block: LineBlock, columns: Columns) -> pl.DataFrame:
+    """What `_table` finds, line by line: slower, and able to say which line is wrong."""
+    count, rows = len(columns.names), []
+    places = [columns.names.index(name) for name in columns.wanted]
+    words = "head, relation and tail" + (" and a class" if CLASS in columns.names else "")
+    expected = f"{words}, none empty, in {count} columns separated by {_SEPARATORS[columns.separator]}"
+    for number, line in enumerate(block.text.decode().split("\n"), block.first):
+        try:
+            fields = columns.fields(line)
+        except ValueError as error:
+            raise line_error(path, number, f"must be {expected}, got {line[:_SHOWN]!r} ({error}).") from None
+        if len(fields) != count or not all(fields[place] for place in places):
+            shown = f"{len(fields)} column{'' if len(fields) == 1 else 's'}, {line[:_SHOWN]!r}"
+            got = shown if line.strip() else "a blank line"
+            raise line_error(path, number, f"must be {expected}, got {got}.")
+        rows.append([fields[place] for place in places])
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns.wanted, pl.String), orient="row")
 
 
 def id_columns(
@@ -153,7 +220,7 @@ def id_columns(
         block: of it.
         columns: their names.
         expected: what a good line is, in words.
-        separator: of the columns, None for any tabs and spaces.
+        separator: of the columns, such as a tab or a comma; None for any tabs and spaces.
         sizes: by column, the number of ids.
 
     Returns:
@@ -163,11 +230,11 @@ def id_columns(
         ValueError: naming the file and the first line that does not fit, or that has an id out of range.
     """
     tabs = b"\t" in block.text[: block.text.find(b"\n")]
-    frame = _table(block, "\t" if tabs or separator == "\t" else " ", columns, pl.Int64())
+    frame = _table(block, separator or ("\t" if tabs else " "), columns, pl.Int64())
     if frame is not None and _as_written(frame, block) and _within(frame, sizes):
         return frame
     # Slower, for any white space, and able to say which line is wrong.
-    between, around = ("\t", "") if separator == "\t" else ("[ \t]+", "[ \t]*")
+    between, around = (re.escape(separator), "") if separator else ("[ \t]+", "[ \t]*")
     pattern = around + between.join(f"(?P<{column}>{WHOLE})" for column in columns) + around
     text = split_lines(path, block.lines, pattern, expected, separator=separator, first=block.first)
     if sizes is None:
@@ -175,18 +242,32 @@ def id_columns(
     return text.select(_ids_below(path, text[c], sizes[c], first=block.first).cast(pl.Int64) for c in columns)
 
 
-def _table(block: LineBlock, separator: str, columns: tuple[str, ...], kind: Any) -> pl.DataFrame | None:
-    """The block as columns, if every line has all of them; what this reads is what a pattern would find."""
+def _table(
+    block: LineBlock,
+    separator: str,
+    columns: tuple[str, ...],
+    kind: Any,
+    *,
+    wanted: tuple[str, ...] | None = None,
+    quote: str | None = None,
+) -> pl.DataFrame | None:
+    """The block as columns, if every line has all of them; what this reads is what a pattern would find.
+
+    Columns that are not `wanted` may be empty.
+    """
     if b"\r" in block.text:
         return None
     schema: dict[str, Any] = dict.fromkeys(columns, kind)
     try:
         frame = pl.read_csv(
-            block.text, has_header=False, separator=separator, quote_char=None, schema=schema, glob=False
+            block.text, has_header=False, separator=separator, quote_char=quote, schema=schema, glob=False
         )
     except pl.exceptions.PolarsError:
         return None
-    whole = len(frame) == block.num_lines and not sum(frame.null_count().row(0))
+    needed = frame if wanted is None else frame.select(wanted)
+    whole = len(frame) == block.num_lines and not sum(needed.null_count().row(0))
+    if quote and whole:  # a quoted field may be empty
+        whole = not needed.select(pl.any_horizontal((pl.all() == "").any())).item()
     return frame if whole else None
 
 

@@ -9,20 +9,16 @@ import os
 import platform
 import re
 import reprlib
-import secrets
 import shutil
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-try:
-    import fcntl
-except ImportError:  # no such locks on this system
-    fcntl = None
+from owkg.files import begun
 
 __version__ = "0.1.0"
 MAX_UNPACKED = "OWKG_MAX_UNPACKED"
@@ -31,6 +27,8 @@ MAX_UNPACKED = "OWKG_MAX_UNPACKED"
 # Without it: so many bytes, or so many times what the packed file has.
 _FLOOR, _RATIO = 2**27, 100
 _GZIP = b"\x1f\x8b"
+# How Rust says which error of the system it was.
+_OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
 # Free memory on Linux.
 _MEMINFO = Path("/proc/meminfo")
 # How files begin that polars unpacks of its own accord, without a bound: gzip, zlib and zstd.
@@ -41,15 +39,78 @@ _PACKED = (_GZIP, b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"\x28\xb5\x2f\xfd")
 def written_aside(path: Path) -> Iterator[Path]:
     """Yields a path beside `path` to write to; on success it becomes `path`, on failure it is removed.
 
-    The parent folder is made if it is not there.
+    The parent folder is made if it is not there. A link at `path` is replaced, and its target stays. A device
+    or a named pipe is not replaced: what is written is copied into it in the end.
+
+    Raises:
+        OSError: naming `path`, if it cannot be written.
     """
+    require_place(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
+    if is_stream(path):
+        with _copied_to(path) as aside:
+            yield aside
+        return
+    aside, lock = begun.new_file(path.parent, path.suffix)
     try:
-        yield aside
-        aside.replace(path)
+        with naming_place(path, aside):
+            yield aside
+            os.fsync(lock)  # or a power cut could leave an empty file under the new name
+            aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def require_place(path: Path) -> None:
+    """Raises OSError if nothing can be written at `path`: its name is too long, or it is a loop of links."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):
+            words = "it is a loop of links" if error.errno == errno.ELOOP else error.strerror
+            raise OSError(f"{path}: cannot be written: {words}.") from None
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what is written to `path` goes through a device, a pipe or a descriptor of the process."""
+    folder = os.path.realpath(path.parent)
+    named = folder == "/dev" or folder.startswith("/proc/")
+    return path.exists() and not path.is_dir() and (named or not path.is_file())
+
+
+@contextmanager
+def _copied_to(stream: Path) -> Iterator[Path]:
+    with begun.temporary_folder("owkg-out-") as folder:
+        aside = folder / f"whole{stream.suffix}"
+        aside.touch()
+        yield aside
+        with naming_place(stream, aside), aside.open("rb") as whole:
+            out = os.open(stream, os.O_WRONLY | os.O_APPEND)
+            with os.fdopen(out, "wb") as taker:
+                shutil.copyfileobj(whole, taker)
+
+
+@contextmanager
+def naming_place(path: Path, aside: Path) -> Iterator[None]:
+    """Makes errors of the system that are of `aside`, or of no file, name `path`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        # Polars has a disk that is full among its own errors.
+        of_polars = type(error).__module__.startswith("polars")
+        of_system = _OF_SYSTEM.search(str(error)) if of_polars else None
+        if not isinstance(error, OSError) and not of_system:
+            raise
+        words = os.strerror(int(of_system[1])) if of_system else getattr(error, "strerror", None)
+        if words is None and str(aside) in str(error):  # it says what could not be written
+            raise OSError(str(error).replace(str(aside), str(path))) from None
+        named = getattr(error, "filename", None)
+        if named is None or str(aside) in str(named):
+            raise OSError(f"{path}: cannot be written: {words or str(error).rstrip('.')}.") from None
+        raise
 
 
 def writable_folder(path: Path) -> Path:
@@ -60,19 +121,11 @@ def writable_folder(path: Path) -> Path:
     """
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "is a file; choose a folder", str(path))
-    with written_aside(path / "tried") as aside:
-        aside.touch()
-    (path / "tried").unlink()
+    path.mkdir(parents=True, exist_ok=True)
+    tried, lock = begun.new_file(path, "")
+    tried.unlink()
+    os.close(lock)
     return path
-
-
-def require_file(path: Path) -> None:
-    """Raises ValueError if it is a pipe or a device, which can be read once; the file need not be there."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise ValueError(
-            f"{path}: must be a file, which can be read more than once, got a pipe or a device; write it to "
-            "a file first."
-        )
 
 
 def require_bounded(path: Path, packed: int, unpacked: int) -> None:
@@ -146,6 +199,14 @@ def opened(
         packed = file.read(len(_GZIP)) == _GZIP
         file.seek(0)
     return io.BufferedReader(_Unpacked(path, file), 2**20) if packed else file
+
+
+def require_rereadable(path: Path) -> None:
+    """Raises ValueError for a pipe or a device, which cannot be read twice, before it is opened."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(
+            f"{path}: must be a file, which can be read twice, got a pipe or a device; write it to a file."
+        )
 
 
 def text_source(path: Path) -> Path | bytes:
@@ -245,34 +306,31 @@ def made_folder(
         raise ValueError(f"{path}: must be a folder, or not there.")
     place = path.absolute()  # "." has no name to write beside
     _require_replaceable(path, made_by, overwrite=overwrite)
-    if held := [file for file in inputs if place.resolve() in file.resolve().parents]:
+    real = os.path.realpath(place)
+    if held := [file for file in inputs if Path(real) in Path(os.path.realpath(file)).parents]:
         raise ValueError(f"{path}: holds {held[0]}, which is read; it is not replaced.")
-    aside, old = (place.with_name(f".{place.name}.{secrets.token_hex(4)}.{kind}") for kind in ("new", "old"))
     remove_begun(place)
-    try:
-        aside.mkdir(parents=True)
-    except OSError as error:
-        raise OSError(f"{path}: cannot be made: {error.strerror}.") from None
-    lock = _locked(aside)  # until the end: so others see that someone is at work on it
-    try:
-        yield aside
-        _require_replaceable(path, made_by, overwrite=overwrite)
-        if place.exists():
-            place.rename(old)
-        aside.rename(place)
-    except BaseException as error:
-        if old.exists() and not place.exists():
-            old.rename(place)
-        if isinstance(error, OSError) and error.strerror is None and str(aside) in str(error):
-            raise OSError(str(error).replace(str(aside), str(path))) from None
-        if isinstance(error, OSError) and (error.filename is None or str(aside) in str(error.filename)):
-            raise OSError(f"{path}: cannot be written: {error.strerror or error}.") from None
-        raise
-    finally:
-        for folder in (aside, old):
-            shutil.rmtree(folder, ignore_errors=True)
-        if lock is not None:
-            os.close(lock)
+    with ExitStack() as stack:
+        try:
+            # Locked until the end: so others see that someone is at work on it.
+            aside = stack.enter_context(
+                begun.new_folder(lambda: place.with_name(begun.name_beside(place.name, "new")))
+            )
+        except OSError as error:
+            raise OSError(f"{path}: cannot be made: {error.strerror}.") from None
+        old = aside.with_suffix(".old")
+        stack.callback(shutil.rmtree, old, ignore_errors=True)
+        try:
+            with naming_place(path, aside):
+                yield aside
+                _require_replaceable(path, made_by, overwrite=overwrite)
+                if place.exists():
+                    place.rename(old)
+                aside.rename(place)
+        except BaseException:
+            if old.exists() and not place.exists():
+                old.rename(place)
+            raise
 
 
 def remove_begun(place: Path) -> None:
@@ -281,35 +339,17 @@ def remove_begun(place: Path) -> None:
     A process that is at work holds a lock on its folder. Where an old folder stands aside and nothing stands
     at `place`, or a new one beside it, both stay: they may be all that there is.
     """
-    begun = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}\.(new|old)")
+    names = re.compile(rf"\.{re.escape(begun.short(place.name))}\.{begun.MARK}\.(?P<kind>new|old)")
     with suppress(OSError):  # what cannot be listed is not tidied
         for folder in place.parent.iterdir():
-            kind = begun.fullmatch(folder.name)
-            if not kind or folder.is_symlink():
+            if not (found := names.fullmatch(folder.name)):
                 continue
-            if kind[1] == "new":
+            if found["kind"] == "new":
                 stays = folder.with_suffix(".old").exists()
             else:
                 stays = folder.with_suffix(".new").exists() or not place.exists()
-            if not stays and (lock := _locked(folder)) is not None:
-                shutil.rmtree(folder, ignore_errors=True)
-                os.close(lock)
-
-
-def _locked(folder: Path) -> int | None:
-    """A descriptor that holds the lock on `folder`; None if another process does, or there are no locks."""
-    if fcntl is None:
-        return None
-    try:
-        lock = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
+            if not stays:
+                begun.remove_left(folder, found["kernel"])
 
 
 def _require_replaceable(path: Path, made_by: str, *, overwrite: bool) -> None:

@@ -1,32 +1,42 @@
 """OGB and TGB: candidate lists of link prediction, scored by their own models, as rank tables."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import polars as pl
 from numpy.typing import ArrayLike
 
 from owkg.errors import ArgumentError
-from owkg.ranks import RankTable, validated
-from owkg.ranks.scores import ranks_from_scores
+from owkg.ranks import RankTable
+from owkg.ranks.sampled import ranks_among, ranks_of_input
 
 
 def ranks(
-    positive: ArrayLike,
-    negative: ArrayLike,
+    positive: ArrayLike | Mapping[str, Any],
+    negative: ArrayLike | Sequence[ArrayLike] | None = None,
     *,
     head: ArrayLike | None = None,
     relation: ArrayLike | None = None,
     tail: ArrayLike | None = None,
-    side: str = "tail",
+    side: str | ArrayLike = "tail",
+    num_entities: int | None = None,
 ) -> RankTable:
     """The ranks of answers among given candidates, as the inputs of OGB's and TGB's evaluators give them.
 
+    The candidates of a query are its negatives and its answer. The evaluators' own rank is the realistic one,
+    the mean of the optimistic and the pessimistic rank. Negatives that are shared by all queries may hold the
+    answer to some of them, or another true answer. Scores do not tell, so each counts as a candidate that is
+    wrong: an answer among its own negatives ties with itself, which adds 1 to its pessimistic rank.
+
     Args:
-        positive: scores of the answers, [queries]: `y_pred_pos`.
-        negative: scores of the other candidates of each, [queries, candidates]: `y_pred_neg`.
+        positive: scores of the answers, [queries]: `y_pred_pos`. Or the whole input of an evaluator, a
+            dictionary of `y_pred_pos` and `y_pred_neg`, or of `t_pred_top10` and `t`, perhaps under "h,r->t".
+        negative: scores of the other candidates of each, [queries, candidates]: `y_pred_neg`; a list of
+            arrays of different lengths; or [candidates] that all queries share.
         head, relation, tail: ids or labels of the triples, [queries]; None: their numbers.
-        side: that the candidates replace: head (`head_neg`) or tail (`tail_neg`).
+        side: that the candidates replace: head (`head_neg`) or tail (`tail_neg`); one for all queries, or one
+            each.
+        num_entities: how many candidates there are; only of `t_pred_top10`, which says the best ten alone. An
+            answer that is not among them has the bounds of its rank, and the column bounded is true for it.
 
     Returns:
         A rank table. It is not marked as filtered: which candidates there are the data set has decided.
@@ -35,40 +45,20 @@ def ranks(
         ValueError: if shapes do not fit, a score is NaN, or the side is another one.
 
     Examples:
-        >>> table = ranks([0.7, 0.2], [[0.1, 0.9], [0.2, 0.1]])
+        >>> table = ranks([0.7, 0.2], [[0.1, 0.9], [0.2]])
         >>> table.frame.select("optimistic", "pessimistic", "candidates").rows()
-        [(2, 2, 3), (1, 2, 3)]
+        [(2, 2, 3), (1, 2, 2)]
     """
-    one, others = _numbers("positive", positive), _numbers("negative", negative)
-    one = one.reshape(-1) if one.ndim == 2 and one.shape[1] == 1 else one
-    if one.ndim != 1 or others.ndim != 2 or len(one) != len(others) or not len(one):
-        raise ArgumentError(
-            "negative",
-            f"must be [queries, candidates] of positive [queries], got {others.shape} of {one.shape}.",
-        )
-    if side not in ("head", "tail"):
-        raise ArgumentError("side", f"must be head or tail, got {side!r}.")
-    if not others.shape[1]:
-        raise ArgumentError("negative", "must be one candidate at least, got none.")
-    scores = np.concatenate([one[:, None], others], 1)
-    found = ranks_from_scores(scores, np.zeros(len(one), np.int64))
-    columns: dict[str, Any] = {}
-    for name, labels in (("head", head), ("relation", relation), ("tail", tail)):
-        given = np.arange(len(one)) if labels is None and name != "relation" else labels
-        given = np.zeros(len(one), np.int64) if given is None else np.asarray(given)
-        if given.shape != one.shape:
-            raise ArgumentError(name, f"must be one of each of {len(one)} queries, got shape {given.shape}.")
-        columns[name] = pl.Series(given).cast(pl.String)
-    columns["side"] = [side] * len(one)
-    for name in ("optimistic", "pessimistic", "candidates"):
-        columns[name] = np.broadcast_to(np.asarray(getattr(found, name), np.int64), one.shape)
-    return RankTable.trusted(validated(pl.DataFrame(columns).with_columns(filtered=pl.lit(False))))
-
-
-def _numbers(name: str, given: ArrayLike) -> np.ndarray:
-    """An array of scores; a tensor of torch, of whatever precision, is taken off its device."""
-    try:
-        detach = getattr(given, "detach", None)
-        return np.asarray(given if detach is None else detach().cpu().double(), float)
-    except (TypeError, ValueError):
-        raise ArgumentError(name, f"must be an array of numbers, got {type(given).__name__}.") from None
+    named = {"head": head, "relation": relation, "tail": tail, "side": side}
+    if isinstance(positive, Mapping):
+        if negative is not None:
+            raise ArgumentError("negative", "must be absent where `positive` is the input of an evaluator.")
+        others = {name: value for name, value in named.items() if value is not None and name not in positive}
+        inner = positive["h,r->t"] if set(positive) == {"h,r->t"} else positive
+        held = {**others, **inner} if isinstance(inner, Mapping) else positive
+        return RankTable.trusted(ranks_of_input(held, num_entities=num_entities))
+    if negative is None:
+        raise ArgumentError("negative", "must be the scores of the other candidates, got none.")
+    if num_entities is not None:
+        raise ArgumentError("num_entities", "has no effect on negatives, which are the candidates.")
+    return RankTable.trusted(ranks_among(positive, negative, **named))

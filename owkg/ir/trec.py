@@ -1,18 +1,54 @@
-"""TREC run and qrels files as tables of queries and answers."""
+"""Run and qrels files as tables of queries and answers: of TREC, MS MARCO, BEIR, rule learners, and JSON."""
 
+import re
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from owkg.files.lines import line_error, read_lines, split_lines
+from owkg.files.storage import opened, require_rereadable
 from owkg.ir import POOLED
+from owkg.ir.dictionaries import dictionary, read_dictionary
+from owkg.ir.rules import is_predictions, read_predictions
 from owkg.kg.names import QUERY_TEXT, TOPIC, query_parts, query_text, unescaped
 
 _RUN = ("query", "q0", "answer", "rank", "score", "tag")
+_RANKED = ("query", "answer", "rank")
 _QRELS = ("query", "zero", "answer", "relevance")
+_BEIR = ("query", "answer", "relevance")
+RUNS = (
+    "lines `query Q0 answer rank score tag` (TREC) or `query answer rank` (MS MARCO), predictions of "
+    "AnyBURL, or JSON {query: {answer: score}}"
+)
+_JUDGEMENTS = (
+    "lines `query 0 answer relevance` (TREC), lines `query answer relevance` under the header "
+    "`query-id corpus-id score` (BEIR), or JSON {query: {answer: relevance}}"
+)
 Topics = bool | Literal["allowed"]
 """Whether queries are topics, any text; allowed: if none in the file begins with ?| or ends with |?."""
+
+_HEADER = re.compile(r"query[-_]?id([\t,; ])(?:corpus|doc|answer)[-_]?id\1(?:score|relevance)", re.IGNORECASE)
+_OBJECT = re.compile(r"\{\s*(?:[\"}].*)?")
+# A first line that an .tsv or .csv file of ranks cannot have.
+_LISTED = re.compile(r"[^\t]+\t[^\t]+\t[1-9][0-9]*|\S+[\t ]+Q0[\t ].*")
+# What files that are no text begin with.
+_BINARY = {
+    b"PAR1": "a Parquet file",
+    b"\x89PNG": "an image",
+    b"\xff\xd8\xff": "an image",
+    b"%PDF": "a PDF file",
+    b"PK\x03\x04": "an archive (.zip, .npz or .xlsx)",
+    b"\x93NUMPY": "an array of NumPy",
+    b"\xff\xfe": "text in UTF-16",
+    b"\xfe\xff": "text in UTF-16",
+    b"\x1f\x8b": "a gzip file, whose name must end in .gz",
+    b"BZh": "a file packed by bzip2",
+    b"\xfd7zXZ": "a file packed by xz",
+    b"\x28\xb5\x2f\xfd": "a file packed by zstd",
+}
 
 
 def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
@@ -22,55 +58,161 @@ def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     hold spaces. A query is `head|relation|?` or `?|relation|tail`, with bars and the like in labels escaped
     as `owkg.kg.names` has it.
 
+    The content tells three other kinds of file, which have no tags; their tag is the name of the file.
+    Lines `query answer rank` (MS MARCO) have no scores, so the score is minus the rank, which a warning says.
+    JSON {query: {answer: score}} is the dictionary of pytrec_eval and ranx. Prediction files of AnyBURL and
+    PyClause hold the candidates for the head and the tail of each triple (`owkg.ir.rules`).
+
     Args:
         path: of the file.
         topics: whether queries are any text, as in TREC, and not taken apart; "allowed": if none of the file
             begins with ?| or ends with |?, they are topics, of side tail and relation `TOPIC`.
 
     Returns:
-        Columns line, side, entity, relation, answer, score, tag, and query, the text of it; of topics without
-        side, entity and relation.
+        Columns line (null in JSON), side, entity, relation, answer, score, tag, and query, the text of it; of
+        topics without side, entity and relation.
 
     Raises:
         ValueError: naming file and line: if a line is malformed, a score is no number, or an answer stands
             twice under one query and tag.
     """
-    frame = _fields(path, _RUN)
-    score = frame["score"].cast(pl.Float64, strict=False)
-    _refuse(path, frame["score"], score.is_null(), "a score must be a number")
-    _refuse(path, frame["score"], score.is_nan(), "a score must not be NaN")
-    frame = frame.with_columns(score=score).drop("q0", "rank")
+    lines = _text_lines(path, "a run")
+    if _is_json(lines[0]):
+        frame = read_dictionary(path, "\n".join(lines), "score").with_columns(tag=pl.lit(file_tag(path)))
+    elif is_predictions(lines):
+        frame = read_predictions(path, lines).with_columns(tag=pl.lit(file_tag(path)))
+        return frame if topics is not True else frame.drop("side", "entity", "relation")
+    elif _is_ranked(lines[0]):
+        frame = _by_rank(path, lines)
+    else:
+        frame = _fields(path, lines, _RUN, RUNS)
+        score = frame["score"].cast(pl.Float64, strict=False)
+        _refuse(path, frame["score"], score.is_null(), "a score must be a number")
+        _refuse(path, frame["score"], score.is_nan(), "a score must not be NaN")
+        frame = frame.with_columns(score=score).drop("q0", "rank")
     return _once(path, _queries(path, frame, topics), "tag", "query", "answer")
 
 
 def read_qrels(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     """Judgements, lines `query 0 answer relevance`; otherwise as `read_run`.
 
+    Files of BEIR (lines `query answer relevance` under a header, with tabs, commas or semicolons) and JSON
+    {query: {answer: relevance}} are told by their content.
+
     Returns:
-        Columns line, side, entity, relation, answer, relevance (Int64), and query. A relevance below -1, such
-        as TREC's -2 for spam, is -1: pooled and not judged, as trec_eval takes it.
+        Columns line (null in JSON), side, entity, relation, answer, relevance (Int64), and query. A relevance
+        below -1, such as TREC's -2 for spam, is -1: pooled and not judged, as trec_eval takes it.
     """
-    frame = _fields(path, _QRELS)
+    lines = _text_lines(path, "judgements")
+    if _is_json(lines[0]):
+        frame = read_dictionary(path, "\n".join(lines), "relevance")
+        frame = frame.with_columns(pl.col("relevance").clip(POOLED))
+        return _once(path, _queries(path, frame, topics), "query", "answer")
+    if header := _HEADER.fullmatch(lines[0].strip()):
+        if len(lines) == 1:
+            raise line_error(path, 1, "must be followed by judgements, got the header alone.")
+        frame = _fields(path, lines[1:], _BEIR, _JUDGEMENTS, first=2, mark=header[1])
+    else:
+        frame = _fields(path, lines, _QRELS, _JUDGEMENTS).drop("zero")
     relevance = frame["relevance"].cast(pl.Int64, strict=False)
-    _refuse(path, frame["relevance"], relevance.is_null(), "a relevance must be a whole number")
-    frame = frame.with_columns(relevance=relevance.clip(POOLED)).drop("zero")
+    bad = relevance.is_null()
+    if bad.any():
+        line, text = frame.filter(bad).select("line", "relevance").row(0)
+        raise line_error(path, line, f"a relevance must be a whole number, got {text!r}.")
+    frame = frame.with_columns(relevance=relevance.clip(POOLED))
     return _once(path, _queries(path, frame, topics), "query", "answer")
 
 
-def _fields(path: Path, names: tuple[str, ...]) -> pl.DataFrame:
-    """The fields of each line, and the number of the line."""
-    lines = read_lines(path)
-    tabs = lines[0].count("\t") == len(names) - 1
+def run_of(name: str, held: Mapping[Any, Any], *, topics: Topics = False) -> pl.DataFrame:
+    """As `read_run`, of a dictionary {query: {answer: score}}, which is the argument `name`; without tag."""
+    return _queries(f"`{name}`", dictionary(name, held, "score"), topics)
+
+
+def qrels_of(name: str, held: Mapping[Any, Any], *, topics: Topics = False) -> pl.DataFrame:
+    """As `read_qrels`, of a dictionary {query: {answer: relevance}}, which is the argument `name`."""
+    frame = dictionary(name, held, "relevance").with_columns(pl.col("relevance").clip(POOLED))
+    return _queries(f"`{name}`", frame, topics)
+
+
+def file_tag(path: Path) -> str:
+    """The name of the system whose run is in a file without tags: the name of the file without endings."""
+    return path.name.partition(".")[0] or path.name
+
+
+def begins_as_run(lines: pl.Series) -> bool:
+    """Whether the first lines of a file are those of a run of some kind."""
+    six = 6 in (len(lines[0].split()), len(lines[0].split("\t")))
+    return six or _is_json(lines[0]) or is_predictions(lines) or _is_ranked(lines[0])
+
+
+def looks_like_run(path: Path) -> bool:
+    """Whether a file whose name may be that of a rank table begins as runs of TREC or MS MARCO do."""
+    if not path.is_file() or path.suffix.lower() == ".parquet":
+        return False
+    with opened(path) as file:
+        line = file.readline(2**16).decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r\n")
+    return _LISTED.fullmatch(line) is not None
+
+
+def _text_lines(path: Path, what: str) -> pl.Series:
+    """The lines of a file; ValueError, with what it seems to be, if it is no text."""
+    require_text(path, what)
+    return read_lines(path)
+
+
+def require_text(path: Path, what: str) -> None:
+    """ValueError, with what a file seems to be, if it does not begin as text does; OSError if it is none."""
+    require_rereadable(path)
+    with path.open("rb") as file:
+        start = file.read(4096)
+    kind = next((kind for magic, kind in _BINARY.items() if start.startswith(magic)), None)
+    kind = "a binary file" if kind is None and b"\0" in start else kind
+    if kind is not None and path.suffix != ".gz":
+        raise ValueError(f"{path}: must be {what}, text in UTF-8, but is {kind}.")
+
+
+def _is_json(line: str) -> bool:
+    return _OBJECT.fullmatch(line.strip()) is not None or line.strip() == "["
+
+
+def _is_ranked(line: str) -> bool:
+    fields = line.split("\t") if line.count("\t") == 2 else line.split()
+    return len(fields) == 3 and re.fullmatch("[1-9][0-9]*", fields[2].strip()) is not None
+
+
+def _by_rank(path: Path, lines: pl.Series) -> pl.DataFrame:
+    """A run of MS MARCO."""
+    frame = _fields(path, lines, _RANKED, RUNS)
+    rank = frame["rank"].cast(pl.Int64, strict=False)
+    _refuse(path, frame["rank"], rank.is_null() | (rank < 1), "a rank must be a whole number from 1")
+    again = ~frame.select(pl.struct("query", "rank").is_first_distinct()).to_series()
+    _refuse(path, frame["rank"], again, "a rank must stand once in the list of a query")
+    warnings.warn(
+        f"{path}: has ranks and no scores: each score is minus the rank.", UserWarning, stacklevel=3
+    )
+    return frame.with_columns(score=-rank.cast(pl.Float64), tag=pl.lit(file_tag(path))).drop("rank")
+
+
+def _fields(
+    path: Path, lines: pl.Series, names: tuple[str, ...], kinds: str, *, first: int = 1, mark: str = "\t"
+) -> pl.DataFrame:
+    """The fields of each line, and the number of the line, from `first` on."""
+    parted = mark in ",;" or lines[0].count("\t") == len(names) - 1
     # Between tabs, spaces at the ends of a field are none of it. A no-break space is no white space of TREC.
-    field, between = (r"[^\t ](?:[^\t]*[^\t ])?", r" *\t *") if tabs else (r"[^ \t\r\v\f]+", r"[ \t]+")
-    edge = " *" if tabs else r"[ \t]*"
+    mark = mark if mark in ",;" else "\t"
+    field, between = (
+        (rf"[^{mark} ](?:[^{mark}]*[^{mark} ])?", rf" *{mark} *") if parted else (r"[^ \t\r\v\f]+", r"[ \t]+")
+    )
+    edge = " *" if parted else r"[ \t]*"
     pattern = edge + between.join(f"(?P<{name}>{field})" for name in names) + edge
     expected = f"{len(names)} fields: {', '.join(names)}"
-    frame = split_lines(path, lines, pattern, expected, separator="\t" if tabs else None)
-    return frame.with_row_index("line", offset=1)
+    if not lines.head(1).str.contains(f"^{pattern}$").item():
+        expected = kinds
+    frame = split_lines(path, lines, pattern, expected, separator=mark if parted else None, first=first)
+    return frame.with_row_index("line", offset=first)
 
 
-def _queries(path: Path, frame: pl.DataFrame, topics: Topics) -> pl.DataFrame:
+def _queries(path: Path | str, frame: pl.DataFrame, topics: Topics) -> pl.DataFrame:
     if topics is True:
         return frame
     query = frame["query"]
@@ -79,7 +221,7 @@ def _queries(path: Path, frame: pl.DataFrame, topics: Topics) -> pl.DataFrame:
     return _parsed(path, frame)
 
 
-def _parsed(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+def _parsed(path: Path | str, frame: pl.DataFrame) -> pl.DataFrame:
     """`frame` with its queries taken apart: columns side, entity, relation."""
     asked = frame.unique("query", keep="first", maintain_order=True).select("query", "line")
     asked = asked.with_columns(query_parts(pl.col("query")))

@@ -3,6 +3,7 @@
 from owkg.judge.agreement import agreement, agreement_of_values
 from owkg.judge.compare import Comparison, compare
 from owkg.judge.generated import filtered_before, partial_metrics, ranks_of_lists, read_generated
+from owkg.judge.lists import lists_of
 from owkg.judge.pair_ranking import PairRanking, pair_ranking
 from owkg.judge.qrels import binary, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.relabelled import relabelled
@@ -25,6 +26,7 @@ __all__ = [
     "discriminative_power",
     "evaluate_runs",
     "filtered_before",
+    "lists_of",
     "merged",
     "pair_ranking",
     "pairwise",

@@ -37,7 +37,7 @@ from owkg.metrics.evaluate import Estimates
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.ranks import RankDataset, RankTable
 from owkg.ranks.build import default_filters
-from owkg.ranks.reading import Reading
+from owkg.ranks.reading import TableReading
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.power import detectable_difference
 from owkg.stats.rank_correlation import kendall_tau
@@ -170,7 +170,7 @@ def compare(
     if not isinstance(correction, str) or correction not in _CORRECTIONS:
         raise ArgumentError("correction", f"must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
     test_key, order_key = children(seed, 2)
-    reading = Reading(columns or {}, untied, realistic, candidates, ids)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids)
     measures = measures_named(metrics)
     given: Any = systems
     chosen: list[Metric] = []

@@ -1,6 +1,5 @@
 """Generated lists: answers that a language model writes, in part, unranked, or outside the vocabulary."""
 
-import json
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -13,6 +12,8 @@ from scipy import special
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error, read_lines
+from owkg.ir.dictionaries import JSONError, parsed
+from owkg.ir.trec import require_text
 from owkg.judge.runs import known_pairs
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
@@ -46,11 +47,11 @@ class Generated(NamedTuple):
 
 
 def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
-    """Generated lists from JSON lines.
+    """Generated lists from JSON lines, or from one JSON array.
 
-    A line is an object with answers, a list of text, best first; what is asked, head and relation or relation
-    and tail, or query (`head|relation|?`, `?|relation|tail`); perhaps ranked (true: they are in order) and
-    model.
+    A line, or an entry of the array, is an object with answers, a list of text, best first; what is asked,
+    head and relation or relation and tail, or query (`head|relation|?`, `?|relation|tail`); perhaps ranked
+    (true: they are in order) and model.
 
     Returns:
         A row each answer: model, query, side, entity, relation, ranked, place (from 1), text. A list without
@@ -61,17 +62,13 @@ def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
         OSError: if the file cannot be opened.
     """
     place = checks.path("path", path)
-    rows = []
-    for number, text in enumerate(read_lines(place).to_list(), 1):
-        if not text.strip():
-            continue
-        try:
-            held = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise line_error(place, number, f"is no JSON: {error.msg}.") from None
-        except RecursionError:
-            raise line_error(place, number, "is nested too deeply.") from None
-        rows += _rows(place, number, held)
+    require_text(place, "lists as JSON")
+    lines = read_lines(place).to_list()
+    if next((text for text in lines if text.strip()), "").lstrip().startswith("["):
+        held = parsed(place, "\n".join(lines))
+        rows = [row for i, one in enumerate(held, 1) for row in _rows(f"{place}, entry {i}", one)]
+    else:
+        rows = [row for i, text in enumerate(lines, 1) if text.strip() for row in _line_rows(place, i, text)]
     if not rows:
         raise ValueError(f"{place}: holds no list.")
     columns = [*_LIST, "side", "entity", "relation", "ranked", "place", "text"]
@@ -83,37 +80,51 @@ def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
     return frame
 
 
-def _rows(path: Path, number: int, held: object) -> list[tuple[Any, ...]]:
+def _line_rows(path: Path, number: int, text: str) -> list[tuple[Any, ...]]:
     """The rows of one line."""
+    try:
+        return _rows(f"{path}, line {number}", parsed(path, text, line=number))
+    except JSONError as error:
+        if text.strip() in ("{", "["):
+            raise line_error(path, number, "must be one JSON object, whole; or the file one array.") from None
+        raise error from None
+
+
+def _rows(where: str, held: object) -> list[tuple[Any, ...]]:
+    """The rows of one list."""
     if not isinstance(held, dict):
-        raise line_error(path, number, f"must be an object, got {type(held).__name__}.")
+        raise _error(where, f"must be an object, got {type(held).__name__}.")
     if other := held.keys() - _KEYS:
-        raise line_error(path, number, f"must have no key but {', '.join(_KEYS)}, got {min(other)!r}.")
+        raise _error(where, f"must have no key but {', '.join(_KEYS)}, got {min(other)!r}.")
     answers = held.get("answers")
     if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
-        raise line_error(path, number, "must have answers, a list of text.")
+        raise _error(where, "must have answers, a list of text.")
     if "query" in held:
-        head, relation, tail = _parts(path, number, held["query"])
+        head, relation, tail = _parts(where, held["query"])
     else:
         head, relation, tail = (held.get(name) for name in ("head", "relation", "tail"))
     asked = [one for one, known in (("tail", head), ("head", tail)) if isinstance(known, str) and known]
     if len(asked) != 1 or not isinstance(relation, str) or not relation:
-        raise line_error(path, number, "must ask by head and relation, by relation and tail, or by query.")
+        raise _error(where, "must ask by head and relation, by relation and tail, or by query.")
     ranked, model = held.get("ranked", True), held.get("model", "generated")
     if not isinstance(ranked, bool) or not isinstance(model, str) or not model:
-        raise line_error(path, number, "ranked must be true or false, and model text.")
+        raise _error(where, "ranked must be true or false, and model text.")
     entity = head if asked[0] == "tail" else tail
     query = query_of(str(entity), relation, asked[0])
     same = (model, query, asked[0], entity, relation, ranked)
-    return [(*same, i + 1, one.strip()) for i, one in enumerate(answers)] or [(*same, 0, None)]
+    return [(*same, i + 1, one) for i, one in enumerate(answers)] or [(*same, 0, None)]
 
 
-def _parts(path: Path, number: int, query: object) -> tuple[str | None, str, str | None]:
+def _error(where: str, message: str) -> ValueError:
+    return ValueError(f"{where}: {message}")
+
+
+def _parts(where: str, query: object) -> tuple[str | None, str, str | None]:
     parts = parts_of(query) if isinstance(query, str) else None
     if parts is not None:
         side, entity, relation = parts
         return (entity, relation, None) if side == "tail" else (None, relation, entity)
-    raise line_error(path, number, f"a query must be {QUERY_TEXT}, got {query!r}.")
+    raise _error(where, f"a query must be {QUERY_TEXT}, got {query!r}.")
 
 
 def ranks_of_lists(
@@ -234,6 +245,10 @@ def _resolved(lists: pl.DataFrame, graph: KnowledgeGraph, aliases: Mapping[str, 
             raise ArgumentError("aliases", f"must not rename an entity, got {alias!r} for {label!r}.")
     named = {**(aliases or {}), **{label: label for label in graph.entities}}
     own = lists.filter(pl.col("place") > 0)
+    # Spaces around an answer are none of it, unless a label has them.
+    texts = own["text"].unique()
+    spaced = texts.filter(~texts.is_in(list(named)))
+    own = own.with_columns(pl.col("text").replace(spaced, spaced.str.strip_chars()))
     texts = own["text"].unique()
     of = pl.DataFrame(
         {"text": texts, "answer": [named.get(text) for text in texts]}, schema_overrides={"answer": pl.String}

@@ -1,7 +1,8 @@
 """Runs: the ranked answers of one system or several to the same queries."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike
 from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
-from owkg.ir.trec import Topics, read_run
+from owkg.ir.trec import Topics, read_run, run_of
+from owkg.judge.named import names_of, only_name, renamed, sources_of
 from owkg.judge.schema import ASKED, RUN, checked, once, write_fields
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
@@ -19,27 +21,31 @@ from owkg.kg.triples import ids
 from owkg.ranks.build import answer_sides
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.files import holds_ranks, read_lacking
-from owkg.ranks.reading import PLAIN, Reading
+from owkg.ranks.reading import PLAIN, TableReading
 
 _LIST = ("model", "query")
+Source = StrPath | Mapping[Any, Any]
+"""A run: a path, or {query: {answer: score}}."""
 
 
 def read_runs(
-    paths: StrPath | Iterable[StrPath],
+    paths: Mapping[str, Source] | Iterable[StrPath],
     *,
     depth: int | None = None,
     topics: Topics = False,
-    reading: Reading = PLAIN,
+    reading: TableReading = PLAIN,
 ) -> pl.DataFrame:
     """The runs in several files, as one frame.
 
-    A TREC run (`owkg.ir.trec.read_run`) may hold several systems, told apart by their tags. A rank table
+    A run (`owkg.ir.trec.read_run`) may hold several systems, told apart by their tags. Where files have a tag
+    in common, their systems are called by their files, which a warning says. A rank table
     (.parquet, .csv, .tsv) is a run of its tested answers alone, its scores the column score, else the
     realistic ranks with a minus: it says nothing of the answers that stand before them, so a pool of it holds
     test answers only. Its systems are its column model, else the file's name; with several seeds, model/seed.
 
     Args:
-        paths: of the files, at least one.
+        paths: of the files, at least one; or sources by name: paths of one system each, or dictionaries
+            {query: {answer: score}}.
         depth: how many answers of each list are kept, the best; None: all.
         topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
         reading: what is said of the rank tables among them.
@@ -52,18 +58,21 @@ def read_runs(
             twice in a list, or a system stands in two files.
         OSError: if a file cannot be opened.
     """
-    if isinstance(paths, str | Path) or not isinstance(paths, Iterable):
-        raise ArgumentError("paths", f"must be several paths, got {paths!r}.")
-    frames, owner = [], {}
-    for path in [checks.path("paths", path) for path in paths]:
-        frame = _read(path, topics, reading)
-        for model in frame["model"].unique(maintain_order=True):
-            if model in owner:
-                raise ValueError(f"{path}: the system {model!r} is in {owner[model]} too.")
-            owner[model] = path
-        frames.append(frame if depth is None else top(frame, depth))
-    if not frames:
+    sources = sources_of("paths", paths, what="several paths, or sources by name")
+    if not sources:
         raise ArgumentError("paths", "must name at least one file, got none.")
+    frames = []
+    for called, source in sources:
+        frame = _read(source, topics, reading)
+        frames.append(frame if depth is None else top(frame, depth))
+        names = frame["model"].unique(maintain_order=True).to_list()
+        if called is not None:
+            frames[-1] = renamed(frames[-1], "model", only_name(source, names, called))
+    if sources[0][0] is None:
+        files = [file for _, file in sources]
+        own = [frame["model"].unique(maintain_order=True).to_list() for frame in frames]
+        names = names_of(files, own)
+        frames = [renamed(frame, "model", each) for frame, each in zip(frames, names, strict=True)]
     return pl.concat(frames)
 
 
@@ -266,7 +275,13 @@ def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame
     return frame.join(lacking, on="query", how="anti", maintain_order="left"), len(lacking)
 
 
-def _read(path: Path, topics: Topics, reading: Reading) -> pl.DataFrame:
+def _read(path: Path | Mapping[Any, Any], topics: Topics, reading: TableReading) -> pl.DataFrame:
+    if isinstance(path, Mapping):
+        return run_of("paths", path, topics=topics).with_columns(model=pl.lit("run")).select(RUN)
+    if not isinstance(path, Path):
+        raise ArgumentError(
+            "paths", f"must be paths or {{query: {{answer: score}}}}, got {type(path).__name__}."
+        )
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
     if not holds_ranks(path) and not is_dataset(path):

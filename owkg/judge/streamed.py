@@ -31,7 +31,7 @@ from owkg.metrics.fold import refuse_extremes
 from owkg.ranks import RankDataset
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.partitions import Partitions, in_parts, partitions, rows_of_part
-from owkg.ranks.reading import PLAIN, Reading
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.table import RELATION, TRIPLE
 from owkg.ranks.tasks import weighed
 from owkg.ranks.together import read_datasets, whole_needed
@@ -45,7 +45,7 @@ def dataset_of(
     *,
     ties: str | None,
     needs: Mapping[str, bool],
-    reading: Reading = PLAIN,
+    reading: TableReading = PLAIN,
     lacking: bool = False,
 ) -> RankDataset | None:
     """The systems as one dataset with a column model, if they are too large to be read at once.

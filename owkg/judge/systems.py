@@ -6,19 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from owkg import checks
 from owkg.errors import ArgumentError, naming
-from owkg.files.columns import frame_of, is_pandas
-from owkg.ir.trec import read_run
-from owkg.judge.qrels import qrels_from_graph, read_judgements, write_judgements
+from owkg.files.columns import frame_of, is_pandas, is_table
+from owkg.ir.trec import qrels_of, read_run, require_text, run_of
+from owkg.judge.named import is_dictionary, names_of, only_name, sources_of
+from owkg.judge.qrels import qrels_from_graph, read_judgements
 from owkg.judge.relabelled import relabelled
-from owkg.judge.schema import checked, once
+from owkg.judge.schema import QRELS, checked, once
 from owkg.judge.scores import Scores, intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
@@ -26,15 +25,16 @@ from owkg.kg.names import known_entity, query_text
 from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.files import holds_ranks, read_lacking
-from owkg.ranks.reading import PLAIN, Reading
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.together import file_names
 
 System = Any
-"""Ranks of a system: a rank table, a frame of polars or pandas, columns; where a table or a TREC run is."""
+"""Ranks of a system: a rank table, a frame of polars or pandas, columns, a run as {query: {answer: score}};
+or where a table or a run is."""
 
-Qrels = pl.DataFrame | str | PathLike[str]
-"""Which answers are relevant: qrels, their path, or the name of a split of the graph."""
+Qrels = pl.DataFrame | Mapping[Any, Any] | str | PathLike[str]
+"""Which answers are relevant: qrels, a frame or {query: {answer: relevance}}; their path; or a split."""
 
 
 SeveralQrels = Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None
@@ -63,13 +63,13 @@ def qrels_ranks(
     graph: KnowledgeGraph | None,
     *,
     intersect: bool = False,
-    reading: Reading = PLAIN,
+    reading: TableReading = PLAIN,
 ) -> list[QrelsRanks]:
     """The systems under each of `qrels`, or as they are ranked where there are none.
 
     Args:
-        systems: by name; or the paths of files, whose systems are called by their column model, or else by
-            the name of the file.
+        systems: by name; or the paths of files, whose systems are called by their column model or tags, or
+            else by the name of the file; so are runs whose tags are those of another file.
         qrels: by name; or one or several, called by the names of their files. None: as ranked.
         graph: for splits, for TREC runs, and for relation categories.
         intersect: whether systems may leave out queries and answers, which then leave all.
@@ -79,17 +79,12 @@ def qrels_ranks(
         ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
             judgements call an answer relevant that a table does not rank.
     """
-    alone = isinstance(systems, str | PathLike | RankTable | pl.DataFrame) or is_pandas(systems)
-    if alone or not isinstance(systems, Iterable):
-        must = "must be several: rank tables or paths by name, or a list of paths"
-        raise ArgumentError("systems", f"{must}, got {type(systems).__name__}.")
+    what = "several: rank tables or paths by name, or a list of paths"
+    if is_pandas(systems) or isinstance(systems, RankTable):
+        raise ArgumentError("systems", f"must be {what}, got one table.")
+    sources = [(name, _source(name, of)) for name, of in sources_of("systems", systems, what=what)]
     if graph is not None:
         graph_checked(graph)
-    by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
-    pairs = by_name.items() if by_name else [(None, path) for path in systems]
-    sources = [(n, _source(n, of)) for n, of in pairs]
-    if bad := [name for name in by_name if not isinstance(name, str) or not name]:
-        raise ArgumentError("systems", f"must be called by text that is not empty, got {bad[0]!r}.")
     if not sources:
         raise ArgumentError("systems", "must name two systems at least, got none.")
     if reading.said and not any(_is_table(of) for _, of in sources):
@@ -100,13 +95,16 @@ def qrels_ranks(
 
 
 def _source(called: str | None, of: object) -> Any:
-    """A system as it is read: a path, or a table of Python, which has a name or a column model."""
-    if isinstance(of, RankDataset):
+    """A system as it is read: a path, a run, or a table of Python, which has a name or a column model."""
+    if isinstance(of, RankDataset) or is_dictionary(of):
         return of
-    if isinstance(of, str | PathLike):
-        return checks.path("systems", of)
-    with naming({"table": "`systems`"}):
-        own = of if isinstance(of, RankTable) else frame_of(of, "systems")
+    if isinstance(of, Path):
+        if not of.exists() and not is_dataset(of):
+            raise FileNotFoundError(2, "No such file or directory", str(of))
+        return of
+    if not (isinstance(of, RankTable) or is_table(of)):
+        raise ArgumentError("systems", f"must be rank tables, paths or dictionaries, got {of!r}.")
+    own = of if isinstance(of, RankTable) else frame_of(of, "systems")
     columns = own.frame.columns if isinstance(own, RankTable) else own.columns
     if called is None and "model" not in columns:
         raise ArgumentError(
@@ -150,13 +148,16 @@ def qrels_named(qrels: SeveralQrels) -> dict[str, Any]:
         return {}
     if isinstance(qrels, Mapping | list | tuple) and not len(qrels):
         raise ArgumentError("qrels", "must be at least one; None for ranks as they are.")
+    if is_dictionary(qrels):
+        return {"qrels": qrels}
     if isinstance(qrels, Mapping):
         return {name: _qrels(one) for name, one in qrels.items()}
     if not isinstance(qrels, Iterable | PathLike):
         raise ArgumentError("qrels", f"must be frames, files or splits, got {type(qrels).__name__}.")
     several = [qrels] if isinstance(qrels, pl.DataFrame | str | PathLike) else list(qrels)
     given = [_qrels(one) for one in several]
-    texts = [f"qrels {i + 1}" if isinstance(one, pl.DataFrame) else str(one) for i, one in enumerate(given)]
+    held = (pl.DataFrame, Mapping)
+    texts = [f"qrels {i + 1}" if isinstance(one, held) else str(one) for i, one in enumerate(given)]
     stems = [Path(text).name.partition(".")[0] for text in texts]
     if len(set(texts)) < len(texts):
         raise ArgumentError("qrels", f"must be different, got {', '.join(texts)}.")
@@ -164,7 +165,7 @@ def qrels_named(qrels: SeveralQrels) -> dict[str, Any]:
 
 
 def _qrels(one: object) -> Qrels:
-    if not isinstance(one, pl.DataFrame | str | PathLike):
+    if not isinstance(one, pl.DataFrame | Mapping | str | PathLike):
         raise ArgumentError("qrels", f"must be a frame, a file or a split, got {one!r}.")
     return one
 
@@ -175,16 +176,26 @@ def _systems(
     qrels: Qrels | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
-    reading: Reading,
+    reading: TableReading,
 ) -> QrelsRanks:
     found: dict[str, RankTable] = {}
     owner: dict[str, str] = {}
     undetermined = 0.0
+    if isinstance(qrels, Mapping):
+        qrels = qrels_of("qrels", qrels).select(*_FACT, "query", "relevance")
     judged = _judged(qrels) if any(_is_table(source) for _, source in sources) else None
-    for called, source in _folders_named(sources, reading, lacking=graph is not None):
-        tables, share = _tables(called, source, qrels, judged, graph, intersect, reading)
+    named = _folders_named(sources, reading, lacking=graph is not None)
+    read = [_tables(called, source, qrels, judged, graph, intersect, reading) for called, source in named]
+    files = [Path(_where(source)) for _, source in named]
+    stay = [
+        called is not None
+        or any("model" in one.frame.columns and _is_table(source) for one in tables.values())
+        for (called, source), (tables, _) in zip(named, read, strict=True)
+    ]
+    names = names_of(files, [list(tables) for tables, _ in read], stay)
+    for (_, source), (tables, share), new in zip(named, read, names, strict=True):
         undetermined = max(undetermined, share)
-        for system, table in tables.items():
+        for system, table in ((new[name], table) for name, table in tables.items()):
             if system in found:
                 both = owner[system], _where(source)
                 table = with_more_seeds(found[system], table, f"the system {system!r}", *both)
@@ -204,7 +215,7 @@ def _where(source: object) -> str:
 
 
 def _folders_named(
-    sources: list[tuple[str | None, Any]], reading: Reading, *, lacking: bool
+    sources: list[tuple[str | None, Any]], reading: TableReading, *, lacking: bool
 ) -> list[tuple[str | None, Any]]:
     """The sources; folders and patterns are datasets with a model, called as `read_datasets` does."""
     read = [
@@ -241,7 +252,9 @@ def seed_notes(scores: Scores) -> None:
                 break
 
 
-def _is_table(source: RankTable | pl.DataFrame | RankDataset | Path) -> bool:
+def _is_table(source: Any) -> bool:
+    if isinstance(source, Mapping):
+        return False
     return not isinstance(source, Path) or holds_ranks(source) or is_dataset(source)
 
 
@@ -295,7 +308,7 @@ def _judged(qrels: Qrels | None) -> pl.DataFrame | None:
     if isinstance(qrels, pl.DataFrame):
         judged = checked("qrels", qrels, (*_FACT, "relevance"))
         once("qrels", judged.with_columns(query_text()), *_FACT)
-    elif qrels is None or not Path(qrels).is_file():
+    elif qrels is None or isinstance(qrels, Mapping) or not Path(qrels).is_file():
         return None
     else:
         judged = read_judgements(qrels)
@@ -307,20 +320,24 @@ def _judged(qrels: Qrels | None) -> pl.DataFrame | None:
 
 def _tables(
     called: str | None,
-    source: RankTable | pl.DataFrame | RankDataset | Path,
+    source: RankTable | pl.DataFrame | RankDataset | Mapping[Any, Any] | Path,
     qrels: Qrels | None,
     judged: pl.DataFrame | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
-    reading: Reading,
+    reading: TableReading,
 ) -> tuple[dict[str, RankTable], float]:
     """The rank tables of the systems in a file, and the share of ranks that are not determined."""
     undetermined, about = 0.0, {}
     where: Any = source if isinstance(source, Path) else called
     if isinstance(source, RankDataset):
         where = source.source
-    if isinstance(source, Path) and not _is_table(source):
+    if isinstance(source, Path | Mapping) and not _is_table(source):
         table = _of_run(source, qrels, graph, intersect)
+        if called is not None:
+            only_name(
+                where if isinstance(source, Path) else called, table["model"].unique().to_list(), called
+            )
     else:
         read = _table(called, source, graph, reading)
         table, about = read.frame, read.about
@@ -340,7 +357,7 @@ def _tables(
         about = {**about, "source": str(where)}
     if called is not None:
         if "model" in table.columns and table["model"].n_unique() > 1:
-            raise ArgumentError("systems", f"must hold one model each, got several in {called!r}.")
+            only_name(where, table["model"].unique(maintain_order=True).to_list(), called)
         return {called: RankTable.trusted(table, about)}, undetermined
     if "model" not in table.columns:
         return {Path(str(where)).name.partition(".")[0]: RankTable.trusted(table, about)}, undetermined
@@ -348,12 +365,7 @@ def _tables(
     return {str(model): RankTable.trusted(part, about) for (model,), part in parts.items()}, undetermined
 
 
-def _table(
-    called: str | None,
-    source: RankTable | pl.DataFrame | RankDataset | Path,
-    graph: KnowledgeGraph | None,
-    reading: Reading,
-) -> RankTable:
+def _table(called: str | None, source: Any, graph: KnowledgeGraph | None, reading: TableReading) -> RankTable:
     if isinstance(source, Path | RankDataset):
         return read_lacking(source, graph, reading)
     try:
@@ -366,40 +378,47 @@ def _table(
 
 
 def _of_run(
-    path: Path, qrels: Qrels | None, graph: KnowledgeGraph | None, intersect: bool, called: str | None = None
+    source: Path | Mapping[Any, Any], qrels: Qrels | None, graph: KnowledgeGraph | None, intersect: bool
 ) -> pl.DataFrame:
-    """The rank table of a TREC run; where queries may be left out, of those that it asks."""
+    """The rank table of a run; where queries may be left out, of those that it asks."""
+    path = source if isinstance(source, Path) else "the run"
+    if isinstance(source, Path):
+        require_text(source, "a rank table (.parquet, .csv, .tsv) or a run")
     if graph is None or qrels is None:
         raise ValueError(
-            f"{path}: is taken for a TREC run, and of a run `graph` must say what the candidates are and "
-            "`qrels` which answers are relevant. Of TREC topics `metrics` must name measures of lists, such "
-            "as AP,nDCG@10."
+            f"{path}: has not the name of a rank table (.parquet, .csv, .tsv). If it is a run, `graph` must "
+            "say what the candidates are and `qrels` which answers are relevant. If its queries are topics, "
+            "`metrics` must name measures of lists, such as AP,nDCG@10."
         )
+    called = "qrels" if isinstance(qrels, pl.DataFrame | Mapping) else str(qrels)
+    judged: pl.DataFrame | Path | None = None
     if isinstance(qrels, pl.DataFrame):
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "qrels"
-            write_judgements(qrels.with_columns(query_text()), file)
-            return _of_run(path, file, graph, intersect, called="qrels")
-    file = Path(qrels) if Path(qrels).is_file() else None
-    if file:
-        read_judgements(file)  # refuses what no judgement is
-    split = None if file else str(qrels)
+        judged = once("qrels", checked("qrels", qrels.with_columns(query_text()), QRELS), "query", "answer")
+    elif Path(called).is_file():
+        judged = Path(called)
+        read_judgements(judged)  # refuses what no judgement is
+    split = called if judged is None else None
     if split:
         _graph_of(split, graph)
     with naming({"unanswered": "`intersect`"}):
         table, notes = ranks_from_run(
-            path,
+            source,
             graph,
-            qrels=file,
+            qrels=judged,
             split=split,
-            filter_splits=_known(graph, str(qrels)),
+            filter_splits=_known(graph, called),
             unanswered=intersect,
         )
     for text in notes:
-        note(f"{path}, under {called or qrels}: {text}.")
+        note(f"{path}, under {called}: {text}.")
     if not intersect:
         return table
-    asked = read_run(path).select(pl.col("tag").alias("model"), "side", "entity", "relation").unique()
+    run = (
+        read_run(source)
+        if isinstance(source, Path)
+        else run_of("systems", source).with_columns(tag=pl.lit("run"))
+    )
+    asked = run.select(pl.col("tag").alias("model"), "side", "entity", "relation").unique()
     table = table.with_columns(_entity=known_entity())
     keys = ["model", "side", "_entity", "relation"]
     return table.join(asked.rename({"entity": "_entity"}), on=keys, how="semi", maintain_order="left").drop(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,15 +11,17 @@ import polars as pl
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.ir import Judged, judge
+from owkg.ir.dictionaries import dictionary
 from owkg.ir.names import EXAMPLES, Measure, measures_named
 from owkg.ir.trec import read_qrels, read_run
+from owkg.judge.named import HINT, names_of, only_name, sources_of
 from owkg.judge.scores import Scores
 from owkg.judge.systems import note
 from owkg.ranks import RankTable
 from owkg.stats.interval import BoundedMean, intervals
 
-Run = pl.DataFrame | str | PathLike[str]
-"""A run: a frame with query, answer and score, or a file."""
+Run = pl.DataFrame | Mapping[Any, Any] | str | PathLike[str]
+"""A run: a frame with query, answer and score, a dictionary {query: {answer: score}}, or a file."""
 
 DEFAULT = ("AP", "nDCG@10", "P@10", "Recall@100", "RR")
 """Measures where none is named."""
@@ -41,8 +44,10 @@ def topic_scores(
     Lists of queries without judgements do not count.
 
     Args:
-        systems: runs by name, or files, whose systems are called by their tags.
-        qrels: judgements, a frame with query, answer and relevance, or a file.
+        systems: runs by name, or files, whose systems are called by their tags, or by the files where these
+            have a tag in common.
+        qrels: judgements, a frame with query, answer and relevance, a file, or a dictionary
+            {query: {answer: relevance}}.
         measures: of `owkg.ir.names.measure`.
         intersect: only queries that every system answers, as trec_eval has it without -c.
         level: the lowest relevance that is relevant.
@@ -158,8 +163,9 @@ def evaluate_runs(
     """Measures of TREC runs, as trec_eval has them.
 
     Args:
-        systems: runs by name, files, or one file.
-        qrels: judgements: a frame or a file.
+        systems: runs by name, files, or one of either; a run is a frame, a file, or a dictionary
+            {query: {answer: score}} as pytrec_eval and ranx have it.
+        qrels: judgements: a frame, a file, or a dictionary {query: {answer: relevance}}.
         metrics: such as AP, nDCG@10, P@10, Recall@100, RR, Rprec, Bpref, infAP, RBP(p=0.8), Judged@10, or
             trec_eval's names.
         intersect: only queries that every system answers. Else every judged query counts.
@@ -191,35 +197,55 @@ def evaluate_runs(
 
 def _runs(systems: object) -> dict[str, pl.DataFrame]:
     """The run of each system."""
-    if isinstance(systems, Mapping) and systems:
-        return {str(name): _frame("systems", run, _RUN) for name, run in systems.items()}
-    if isinstance(systems, pl.DataFrame) or not isinstance(systems, Iterable):
-        raise ArgumentError("systems", f"must be runs by name, or files, got {type(systems).__name__}.")
-    found: dict[str, pl.DataFrame] = {}
-    for path in [checks.path("systems", path) for path in systems]:
-        run = read_run(path, topics=True)
-        for (name,), part in run.partition_by("tag", as_dict=True, maintain_order=True).items():
-            if name in found:
-                raise ValueError(
-                    f"{path}: the system {name!r} is in another file too; the last field of a line names it."
-                )
-            found[str(name)] = part.select(_RUN)
-    if not found:
+    sources = sources_of("systems", systems, what="runs by name, or files")
+    if not sources:
         raise ArgumentError("systems", "must name at least one file, got none.")
+    if sources[0][0] is not None:
+        return {str(name): _frame("systems", run, _RUN, called=name) for name, run in sources}
+    paths = [path for _, path in sources]
+    parts = [
+        read_run(_run_file(path), topics=True).partition_by("tag", as_dict=True, maintain_order=True)
+        for path in paths
+    ]
+    own = [[str(name) for (name,) in part] for part in parts]
+    found: dict[str, pl.DataFrame] = {}
+    for part, names in zip(parts, names_of(paths, own), strict=True):
+        for (tag,), run in part.items():
+            if (name := names[str(tag)]) in found:
+                raise ArgumentError("systems", f"must be called differently, got {name!r} twice; {HINT}.")
+            found[name] = run.select(_RUN)
     return found
 
 
-def _frame(name: str, given: object, columns: tuple[str, ...]) -> pl.DataFrame:
-    """The columns of a frame, or of a file."""
+def _run_file(path: object) -> Path:
+    """The path of a run; ValueError of a rank table."""
+    if not isinstance(path, Path):
+        raise ArgumentError("systems", f"must be runs by name, or files, got a {type(path).__name__}.")
+    if path.suffix.lower() == ".parquet":
+        raise _no_run("systems")
+    return path
+
+
+def _no_run(name: str) -> ArgumentError:
+    return ArgumentError(
+        name,
+        "must be TREC runs where measures of lists are asked for, got a rank table; of it ask rank "
+        "metrics such as mrr, macro-map@20 or macro-ndcg@20.",
+    )
+
+
+def _frame(name: str, given: object, columns: tuple[str, ...], *, called: str | None = None) -> pl.DataFrame:
+    """The columns of a frame, of a dictionary, or of a file."""
     file = Path(given) if isinstance(given, str | PathLike) else None
-    if isinstance(given, RankTable) or (file is not None and file.suffix == ".parquet"):
-        raise ArgumentError(
-            name,
-            "must be TREC runs where measures of lists are asked for, got a rank table; of it ask rank "
-            "metrics such as mrr, macro-map@20 or macro-ndcg@20.",
-        )
-    read = read_run if name == "systems" else read_qrels
-    frame = given if file is None else read(file, topics=True)
+    if isinstance(given, RankTable) or (file is not None and file.suffix.lower() == ".parquet"):
+        raise _no_run(name)
+    frame: object = given
+    if isinstance(given, Mapping):
+        frame = dictionary(name, given, columns[-1])
+    elif file is not None:
+        frame = (read_run if name == "systems" else read_qrels)(file, topics=True)
+        if called is not None:
+            only_name(file, frame["tag"].unique(maintain_order=True).to_list(), called)
     if not isinstance(frame, pl.DataFrame) or any(column not in frame.columns for column in columns):
         got = ", ".join(frame.columns) if isinstance(frame, pl.DataFrame) else type(frame).__name__
         raise ArgumentError(name, f"must have the columns {', '.join(columns)}, got {got}.")

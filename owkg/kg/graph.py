@@ -10,7 +10,7 @@ from owkg.errors import ArgumentError
 from owkg.kg.triples import triple_keys
 
 # Splits of false triples (CoDEx): kept beside the others, never counted as facts.
-_NEGATIVES = "_negatives"
+NEGATIVES = "_negatives"
 # Splits of the facts that a test lacks: by the name, or because they share so large a part of its facts.
 _MISSING, _SHARED = "missing", 0.1
 
@@ -58,7 +58,7 @@ def graph_checked(graph: object) -> KnowledgeGraph:
 
 def fact_splits(graph: KnowledgeGraph) -> dict[str, Int32[np.ndarray, "_ 3"]]:
     """The splits of `graph` that hold facts: all but those whose name ends in "_negatives"."""
-    return {name: triples for name, triples in graph.splits.items() if not name.endswith(_NEGATIVES)}
+    return {name: triples for name, triples in graph.splits.items() if not name.endswith(NEGATIVES)}
 
 
 def known_splits(graph: KnowledgeGraph, split: str | None) -> list[str]:

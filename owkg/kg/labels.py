@@ -1,5 +1,6 @@
 """Files that give every id its label."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -18,22 +19,27 @@ _LABEL_FIRST = rf"(?P<label>[^\t]*[^\t ])[ \t]+(?P<id>{WHOLE})[ \t]*"
 _ID_FIRST = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"
 
 
-def read_labels(path: Path, *, openke: bool) -> tuple[str, ...]:
+def read_labels(path: Path, *, label_first: bool = False, counted: bool | None = False) -> tuple[str, ...]:
     """The labels in the order of their ids.
 
-    In files of OpenKE, the count stands on the first line and labels before ids; else ids before labels.
+    Args:
+        path: of lines of an id, a tab and a label.
+        label_first: whether they are of a label, then tabs or spaces and an id (OpenKE, KB2E).
+        counted: whether the first line is the number of those that follow; None: by what stands there.
 
     Raises:
         ValueError: naming file and line, if the ids are not 0, 1, 2, ..., each once, or a label is repeated.
     """
     lines = read_lines(path)
-    if openke:
-        frame = split_lines(
-            path, counted_lines(path, lines), _LABEL_FIRST, "a label and an id", separator=None, first=2
-        )
-        return labels_by_id(path, frame, first=2)
-    frame = split_lines(path, lines, _ID_FIRST, "an id, a tab, and a label", separator="\t")
-    return labels_by_id(path, frame, first=1)
+    if counted is None:
+        counted = re.fullmatch(rf"[ \t]*(?:{WHOLE})[ \t]*", lines[0]) is not None
+    first = 2 if counted else 1
+    lines = counted_lines(path, lines) if counted else lines
+    if label_first:
+        frame = split_lines(path, lines, _LABEL_FIRST, "a label and an id", separator=None, first=first)
+    else:
+        frame = split_lines(path, lines, _ID_FIRST, "an id, a tab, and a label", separator="\t", first=first)
+    return labels_by_id(path, frame, first=first)
 
 
 def labels_by_id(path: Path, frame: pl.DataFrame, *, first: int) -> tuple[str, ...]:

@@ -1,17 +1,21 @@
 """Layouts of a folder: which files of it hold what."""
 
 import re
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-LAYOUTS = ("labelled", "integer", "openke", "rotate", "libkge", "pykeen")
+LAYOUTS = ("labelled", "integer", "openke", "kb2e", "rotate", "libkge", "pykeen", "ntriples")
 
 # Splits that are read; other files of a folder are none of ours.
 SPLIT_NAME = r"(?:train|valid|dev|test|missing)(?:[_-][\w-]*)?"
 _GZ = r"(?:\.gz)?"
-_TEXT_SPLIT = re.compile(rf"({SPLIT_NAME})\.(?:txt|tsv){_GZ}")
+_TEXT_SPLIT = re.compile(rf"({SPLIT_NAME})\.(?:txt|tsv|sif){_GZ}")
+# Tables of other programs have this ending too, so they are splits only where the training set is one.
+_CSV_SPLIT = re.compile(rf"({SPLIT_NAME})\.csv{_GZ}")
 _OPENKE_SPLIT = re.compile(rf"({SPLIT_NAME})2id\.txt{_GZ}")
 _LIBKGE_SPLIT = re.compile(rf"({SPLIT_NAME})\.del{_GZ}")
+_RDF_SPLIT = re.compile(rf"({SPLIT_NAME})\.nt{_GZ}")
 # The triples of a PyKEEN factory, and the folders of factories that a data set of PyKEEN holds.
 FACTORY_TRIPLES = "numeric_triples.tsv"
 _FACTORIES = {"training": "train", "validation": "valid", "testing": "test"}
@@ -19,22 +23,27 @@ _SPLITS = {
     "labelled": _TEXT_SPLIT,
     "integer": _TEXT_SPLIT,
     "rotate": _TEXT_SPLIT,
+    "kb2e": _TEXT_SPLIT,
     "openke": _OPENKE_SPLIT,
     "libkge": _LIBKGE_SPLIT,
+    "ntriples": _RDF_SPLIT,
 }
 # Layouts whose splits have names that no other layout gives.
-_OWN_SPLITS = ("openke", "libkge")
+_OWN_SPLITS = ("openke", "libkge", "ntriples")
+_MAPS = ("entity2id.txt", "relation2id.txt")
 # What each layout is known by, beside its splits.
 _MARKS = {
-    "openke": ("entity2id.txt", "relation2id.txt"),
+    "openke": _MAPS,
     "rotate": ("entities.dict", "relations.dict"),
     "libkge": ("dataset.yaml", "entity_ids.del", "relation_ids.del"),
     "pykeen": (FACTORY_TRIPLES, *(f"{folder}/{FACTORY_TRIPLES}" for folder in _FACTORIES)),
+    "ntriples": (),
 }
 _LOOKED_FOR = (
-    "train.txt or train.tsv (labelled or integer triples), entities.dict and relations.dict (RotatE), "
-    "entity2id.txt and train2id.txt (OpenKE), dataset.yaml or entity_ids.del and train.del (LibKGE), "
-    "numeric_triples.tsv or training/numeric_triples.tsv (PyKEEN), each also with .gz"
+    "train.txt, train.tsv or train.csv (labelled or integer triples), entities.dict and relations.dict "
+    "(RotatE), entity2id.txt and train2id.txt (OpenKE) or train.txt (KB2E), dataset.yaml or entity_ids.del "
+    "and train.del (LibKGE), numeric_triples.tsv or training/numeric_triples.tsv (PyKEEN), train.nt "
+    "(N-Triples), each also with .gz"
 )
 
 
@@ -45,7 +54,12 @@ def _files_in(folder: Path) -> list[str]:
         ValueError: if it is no folder, or holds what has the name of a file of a graph and is none.
     """
     if not folder.is_dir():
-        what = "this is a file; give its folder" if folder.exists() else "there is no such folder"
+        what = "there is no such folder"
+        if folder.exists():
+            what = (
+                "this is a file; give its folder, which holds a file for each split, such as train.txt and "
+                "test.txt (owkg sample divides a single file of facts)"
+            )
         raise ValueError(f"{folder}: must be a folder of a knowledge graph, and {what}.")
     paths = sorted(folder.iterdir())
     for path in paths:
@@ -97,28 +111,73 @@ def _marked_layouts(names: Iterable[str]) -> dict[str, list[str]]:
         + [name for name in plain.values() if layout in _OWN_SPLITS and _SPLITS[layout].fullmatch(name)]
         for layout, known in _MARKS.items()
     }
+    # Maps beside files of labels are of KB2E.
+    if marks["openke"] and not any(_OPENKE_SPLIT.fullmatch(name) for name in plain.values()):
+        whole = _is_whole("kb2e", plain.values())
+        marks["kb2e" if whole else "openke"] = marks.pop("openke")
     return {layout: found for layout, found in marks.items() if found}
 
 
 def find_layout(folder: Path) -> str:
     """The layout of `folder` by the names of its files: "labelled" stands for "integer" too.
 
+    Where files of several layouts are there, it is the one that is complete, and a warning says which files
+    are left out.
+
     Raises:
-        ValueError: if there are no files of any layout, or of more than one.
+        ValueError: if there are no files of any layout, or whole sets of files of more than one.
     """
-    names = _files_in(folder)
-    marked = _marked_layouts(names + _nested(folder))
-    if len(marked) > 1:
-        shown = "; ".join(f"{layout}: {', '.join(found)}" for layout, found in marked.items())
-        raise ValueError(f"{folder}: must be of one layout, got files of several ({shown}); name the layout.")
+    names = _files_in(folder) + _nested(folder)
+    marked = _marked_layouts(names)
+    has_text = "train" in _found_splits(names, "labelled")
+    whole = {layout: found for layout, found in marked.items() if _is_whole(layout, names)}
+    if has_text and whole.keys() == {"ntriples"}:
+        whole["labelled"] = _found_splits(names, "labelled")["train"]
+    if len(whole) > 1 or (len(marked) > 1 and not whole and not has_text):
+        shown = "; ".join(f"{layout}: {', '.join(found)}" for layout, found in (whole or marked).items())
+        raise ValueError(
+            f"{folder}: must be of one layout, got files of several ({shown}); name one with `layout`."
+        )
+    if whole or (marked and has_text):
+        layout = next(iter(whole), "labelled")
+        left = [name for other, found in marked.items() if other not in (layout, *whole) for name in found]
+        left = [name for name in left if name not in whole.get(layout, ())]
+        if left:
+            text = f"{folder}: is read as {layout}, and leaves out {', '.join(sorted(set(left)))}"
+            warnings.warn(f"{text}: the other files of their layout are not there.", stacklevel=2)
+        return layout
     if marked:
         return next(iter(marked))
-    if not any(_TEXT_SPLIT.fullmatch(name) for name in names):
+    if not _found_splits(names, "labelled"):
         found = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "") if names else "an empty folder"
         if (folder / "training_triples").is_dir():
             found += "; training_triples in it is the triples factory that PyKEEN saved: read that folder"
         raise ValueError(f"{folder}: must hold a knowledge graph: {_LOOKED_FOR}; got {found}.")
     return "labelled"
+
+
+def _is_whole(layout: str, names: Iterable[str]) -> bool:
+    """Whether the files that a layout is known by are there, and a training set."""
+    plain = {name.removesuffix(".gz") for name in names}
+    if layout == "pykeen":
+        return bool(plain & set(_MARKS[layout]))
+    if layout == "libkge" and "dataset.yaml" in plain:
+        return True
+    needed = set(_MAPS if layout == "kb2e" else _MARKS[layout]) - {"dataset.yaml"}
+    return needed <= plain and "train" in _found_splits(names, layout)
+
+
+def _found_splits(names: Iterable[str], layout: str) -> dict[str, list[str]]:
+    """The names of the files of each split; .csv counts where no other file is the training set."""
+    found: dict[str, list[str]] = {}
+    tables: dict[str, list[str]] = {}
+    for name in names:
+        for form, into in ((_SPLITS[layout], found), (_CSV_SPLIT, tables)):
+            if match := form.fullmatch(name):
+                into.setdefault("valid" if match[1] == "dev" else match[1], []).append(name)
+    if layout in ("labelled", "integer") and "train" in tables and "train" not in found:
+        found |= {split: sorted(found.get(split, []) + more) for split, more in tables.items()}
+    return found
 
 
 def find_file(folder: Path, name: str) -> Path:
@@ -138,14 +197,11 @@ def split_files(folder: Path, layout: str) -> dict[str, Path]:
         ValueError: if two files are of one split, or none is of "train".
     """
     found: dict[str, Path] = {}
-    names = _files_in(folder)
-    for name in names:
-        if match := _SPLITS[layout].fullmatch(name):
-            split = "valid" if match[1] == "dev" else match[1]
-            if split in found:
-                both = f"{found[split].name} and {name}"
-                raise ValueError(f"{folder}: must hold one file of the split {split}, got {both}.")
-            found[split] = folder / name
+    for split, names in _found_splits(_files_in(folder), layout).items():
+        if len(names) > 1:
+            both = " and ".join(names[:2])
+            raise ValueError(f"{folder}: must hold one file of the split {split}, got {both}.")
+        found[split] = folder / names[0]
     return ordered_splits(found, folder, layout)
 
 
@@ -162,4 +218,15 @@ def graph_files(folder: Path) -> set[str]:
     """The names of the files in `folder` that would be looked at when a graph is read from there."""
     names = _files_in(folder) + _nested(folder) if folder.exists() else []
     marks = {name for found in _marked_layouts(names).values() for name in found}
-    return marks | {name for name in names if _TEXT_SPLIT.fullmatch(name)}
+    return marks | {name for of in _found_splits(names, "labelled").values() for name in of}
+
+
+def is_part_of_graph(path: Path) -> bool:
+    """Whether a file of this name would be looked at when the graph in its folder is read."""
+    folder = path.parent
+    there = {one.name for one in folder.iterdir() if one.is_file()} if folder.is_dir() else set()
+    if not _marked_layouts(there) and "train" not in _found_splits(there, "labelled"):
+        return False
+    names = there | {path.name}
+    marked = {name for found in _marked_layouts(names).values() for name in found}
+    return path.name in marked.union(*_found_splits(names, "labelled").values())

@@ -15,7 +15,9 @@ from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import (
+    CLASS,
     WHOLE,
+    Columns,
     LineBlock,
     first_line,
     first_row,
@@ -25,11 +27,14 @@ from owkg.files.lines import (
     read_blocks,
     require_count,
 )
+from owkg.kg.classes import CLASSES_IN_WORDS, truth_of
+from owkg.kg.columns import Layout, columns_of, layout_named, separated
 from owkg.kg.factory import FIRST, read_factory, read_factory_triples
-from owkg.kg.graph import KnowledgeGraph
+from owkg.kg.graph import NEGATIVES, KnowledgeGraph
 from owkg.kg.labels import read_labels
-from owkg.kg.layouts import LAYOUTS, factory_folders, find_file, find_layout, split_files
+from owkg.kg.layouts import factory_folders, find_file, find_layout, split_files
 from owkg.kg.manifest import read_manifest
+from owkg.kg.ntriples import LINE, note_kinds, triple_columns
 from owkg.kg.signs import check_header, note_order
 from owkg.kg.triples import COLUMNS, MOST_IDS, triple_keys
 from owkg.ordered import num_distinct
@@ -51,21 +56,74 @@ _LOOKED = 2**20
 _Ids = Int32[np.ndarray, "_ 3"]
 
 
+class Reading(NamedTuple):
+    """How a folder is read: what `read_graph` is told of it."""
+
+    layout: str | None = None
+    duplicates: str = "warn"
+
+    def checked(self) -> "Reading":
+        """This; ValueError, naming the argument, if there is no such layout or no such way."""
+        layout_named(self.layout)
+        if self.duplicates not in DUPLICATES:
+            raise ArgumentError(
+                "duplicates", f"must be one of {', '.join(DUPLICATES)}, got {self.duplicates!r}."
+            )
+        return self
+
+
 class _File(NamedTuple):
-    """A split's file: its first block, and all blocks."""
+    """A split's file: its first block, all blocks, and the columns of labels."""
 
     path: Path
     head: LineBlock
     blocks: Iterator[LineBlock]
+    columns: Columns
+    rdf: bool = False
+
+    @property
+    def first(self) -> int:
+        """The number of the first line that holds a triple."""
+        return self.head.first
+
+    @property
+    def ids(self) -> str:
+        """A pattern of a line of three ids."""
+        if self.columns.quoted:
+            return self.columns.separator.join([f"(?:{WHOLE})"] * 3)
+        return _IDS
+
+    def frames(self) -> "Iterator[tuple[int, pl.DataFrame]]":
+        """The number of the first line of each block, and its labels."""
+        for block in self.blocks:
+            if self.rdf:
+                yield block.first, triple_columns(self.path, block)
+            else:
+                yield block.first, label_columns(self.path, block, self.columns)
+
+
+class _Lines(NamedTuple):
+    """Where the triples of a split stand: file, number of its first line, and after it those of the others.
+
+    `after` is None where triple i is on the i-th line after the first.
+    """
+
+    path: Path
+    first: int
+    after: np.ndarray | None = None
+
+    def line(self, row: int) -> int:
+        """The number of the line of a triple."""
+        return self.first + (row if self.after is None else int(self.after[row]))
 
 
 class _Tables(NamedTuple):
-    """A folder in ids; by split, its path and the number of the first line that holds a triple."""
+    """A folder in ids; by split, where its triples stand."""
 
     entities: tuple[str, ...]
     relations: tuple[str, ...]
     splits: dict[str, _Ids]
-    lines: dict[str, tuple[Path, int]]
+    lines: dict[str, _Lines]
     by_label: bool  # whether the files name labels, not ids
 
 
@@ -79,22 +137,34 @@ def read_graph(
     """Reads a knowledge graph from a folder of one of the usual layouts.
 
     - "labelled": `train.txt`, `valid.txt`, `test.txt`, lines of head, relation, tail, separated by tabs,
-      without a header (also PyKEEN, CoDEx). Ids follow the labels of all splits, sorted by code point.
+      without a header (also PyKEEN, CoDEx). Ids follow the labels of all splits, sorted by code point. In
+      `train.csv`, commas or semicolons separate the columns, and fields may be quoted.
+    - "head,tail,relation" or another order of these three words: labelled files with columns in that order.
+    - "head=subject,relation=predicate,tail=object": labelled files with a header line, in which the columns
+      have these names; others are left out, with a warning. "label=..." names the column of classes.
     - "integer": the same files with ids in place of labels, separated by tabs or spaces. The labels are
       their digits. At least half of the ids below the largest have to be there.
     - "rotate": `entities.dict` and `relations.dict` (id, tab, label), and the same files with labels or,
       if the first line of train holds no three known labels, ids.
     - "openke": `entity2id.txt`, `relation2id.txt`, `train2id.txt`, ...: the number of lines first; then label
       and id, or the ids of head, tail, relation in this order.
+    - "kb2e": `entity2id.txt` and `relation2id.txt` (label and id, with or without the number of lines first)
+      and `train.txt`, ... of labels, as of KB2E, ConvKB and KBAT. `relation2id.txt` decides whether the
+      columns are head, relation, tail or head, tail, relation.
     - "libkge": `dataset.yaml`, or else `entity_ids.del`, `relation_ids.del`, `train.del`, ...
     - "pykeen": a triples factory (`entity_to_id.tsv.gz`, `relation_to_id.tsv.gz`, `numeric_triples.tsv.gz`,
       with header lines), read as the split train; or a data set of factories in the folders `training`,
       `validation`, `testing`. Ids are those of training; labels that only the others have come after
       them. Pickles (`base.pth`, `metadata.pth`) are not opened.
+    - "ntriples": `train.nt`, `valid.nt`, `test.nt`. The labels of IRIs have no angle brackets. Literals and
+      blank nodes are entities too, labelled as they are written, and a warning counts them; a blank node of
+      two files is one entity if its name is the same. Needs pyoxigraph.
 
     Splits are files whose name begins with train, valid, test or missing, as in `test_sparse.txt`;
     "dev" is read as "valid". All may be packed (`.gz`); other files are ignored. Splits whose name ends in
-    "_negatives" hold false triples (CoDEx), which never count as facts.
+    "_negatives" hold false triples (CoDEx), which never count as facts. A fourth column of 1 and -1, or other
+    words for true and false, divides a file of labels (WN11, FB13): the false triples of `test.txt` become
+    the split "test_negatives", and a warning counts them.
 
     Args:
         folder: where the files are.
@@ -102,7 +172,8 @@ def read_graph(
             warns with their number, "keep" keeps all, "drop" keeps the first, "error" refuses.
         layout: one of the above; None looks at the files: "integer" if the first line of every split
             is three whole numbers and no file names the ids; and a first line that looks like a header is
-            an error. A layout that is named takes such a line for a triple.
+            an error. The layout "labelled", if named, takes such a line for a triple. Where files of two
+            layouts are there and one is complete, that one is read, and a warning says what is left out.
         on_progress: told how many steps are done, and of how many; a split takes several.
 
     Raises:
@@ -111,25 +182,24 @@ def read_graph(
             message begins with the file and, where there is one, the line.
 
     Warns:
-        UserWarning: of triples that repeat; if what stands in the place of relations looks like entities.
+        UserWarning: of triples that repeat; of files and columns that are left out; of what is taken for
+            classes, or for the entities of literals and blank nodes; if what stands in the place of
+            relations looks like entities.
     """
-    if duplicates not in DUPLICATES:
-        raise ArgumentError("duplicates", f"must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
-    if layout is not None and layout not in LAYOUTS:
-        raise ArgumentError("layout", f"must be one of {', '.join(LAYOUTS)}, got {layout!r}.")
+    named = layout_named(Reading(layout, duplicates).checked().layout)
     folder = checks.path("folder", folder)
     progress = _Progress(on_progress)
-    tables = _tables(folder, layout, progress)
+    tables = _tables(folder, named, progress)
     graph = KnowledgeGraph(tables.entities, tables.relations, tables.splits)
-    if layout is None:
-        check_header(graph, tables.lines)
+    if layout is None or named.order:
+        check_header(graph, {name: (lines.path, lines.line(0)) for name, lines in tables.lines.items()})
     note_order(graph, folder)
     splits = {}
     for name, triples in tables.splits.items():
-        path, first = tables.lines[name]
+        lines = tables.lines[name]
         shown = (tables.entities, tables.relations) if tables.by_label else None
-        splits[name] = _without_duplicates(triples, path, first, shown, duplicates)
-        progress.add(_LOOKED_AT, path)
+        splits[name] = _without_duplicates(triples, lines, shown, duplicates)
+        progress.add(_LOOKED_AT, lines.path)
     progress.end()
     return KnowledgeGraph(tables.entities, tables.relations, splits)
 
@@ -165,35 +235,72 @@ class _Progress:
         self.add(_READ, path, left)
 
 
-def _tables(folder: Path, layout: str | None, progress: _Progress) -> _Tables:
-    found = find_layout(folder) if layout is None else layout
+def _tables(folder: Path, layout: Layout, progress: _Progress) -> _Tables:
+    found = find_layout(folder) if layout.name is None else layout.name
     match found:
         case "openke":
             return _openke(folder, progress)
+        case "kb2e":
+            return _kb2e(folder, progress)
         case "rotate":
             return _rotate(folder, progress)
         case "libkge":
             return _libkge(folder, progress)
         case "pykeen":
             return _pykeen(folder, progress)
-    files = _files(split_files(folder, found), progress)
-    first_lines = [_first_line(file.head) for file in files.values()]
-    are_ids = layout is None and all(re.fullmatch(_IDS, line) for line in first_lines)
-    if are_ids or layout == "integer":
+    paths = split_files(folder, found)
+    if found == "ntriples":
+        return _sorted(_files(paths, progress, rdf=True), progress)
+    files = _files(paths, progress, layout)
+    are_ids = layout.name is None and all(
+        re.fullmatch(file.ids, _first_line(file.head)) for file in files.values()
+    )
+    if are_ids or layout.name == "integer":
         return _digits(files, progress)
-    if layout is None:
+    if layout.name is None:
         _check_labels(files.values())
     return _sorted(files, progress)
 
 
-def _files(paths: dict[str, Path], progress: _Progress) -> dict[str, _File]:
-    """The files of the splits, each with its first block, which tells what it holds."""
+def _files(
+    paths: dict[str, Path],
+    progress: _Progress,
+    layout: Layout | None = None,
+    *,
+    rdf: bool = False,
+    spaces: bool = False,
+) -> dict[str, _File]:
+    """The files of the splits, each with its first block, which tells what it holds.
+
+    Args:
+        paths: by split.
+        progress: that is told.
+        layout: which columns the files have; None: the usual ones, and perhaps classes.
+        rdf: whether they are N-Triples.
+        spaces: whether spaces may separate labels.
+    """
     progress.expect(paths.values())
-    files = {}
+    files, left = {}, dict[str, None]()
     for name, path in paths.items():
         blocks = read_blocks(path)
-        head = next(blocks)
-        files[name] = _File(path, head, progress.blocks(path, chain([head], blocks)))
+        if layout and layout.header:
+            line, after = first_line(blocks)
+            if after is None:
+                raise line_error(path, 1, "must be followed by lines, got none.")
+            blocks, head = after, next(after)
+        else:
+            head = next(blocks)
+            line = _first_line(head)
+        columns = Columns()
+        if not rdf:
+            columns = columns_of(path, line, layout or Layout("labelled"), spaces=spaces)
+        if len(columns.wanted) < len(columns.names):
+            every = zip(columns.names, separated(path, line).fields(line), strict=True)
+            left |= {field: None for what, field in every if what not in columns.wanted}
+        files[name] = _File(path, head, progress.blocks(path, chain([head], blocks)), columns, rdf)
+    if left:
+        folder = next(iter(paths.values())).parent
+        warnings.warn(f"{folder}: the columns {', '.join(map(repr, left))} are left out.", stacklevel=2)
     return files
 
 
@@ -214,41 +321,132 @@ def _check_labels(files: Iterable[_File]) -> None:
     some = pl.concat(samples)
     if 2 * int(some.str.contains(f"^{_IDS}$").sum()) <= len(some):
         return
-    named = ((file.path, _first_line(file.head)) for file in files)
-    path, line = next((path, line) for path, line in named if not re.fullmatch(_IDS, line))
+    named = ((file, _first_line(file.head)) for file in files)
+    path, line = next((file.path, line) for file, line in named if not re.fullmatch(file.ids, line))
     said = f"{path}, line 1: is not three ids (whole numbers without a sign or a zero in front), got {line!r}"
     if re.fullmatch(_NUMBERS, line):
-        raise ValueError(f"{said}, where most lines are; if all are labels, name the layout labelled.")
+        raise ValueError(f"{said}, where most lines are; if all are labels, say so (`layout` labelled).")
     warnings.warn(f"{said}, where most lines are: all of them are read as labels.", UserWarning, stacklevel=2)
 
 
 def _openke(folder: Path, progress: _Progress) -> _Tables:
-    entities = read_labels(find_file(folder, "entity2id.txt"), openke=True)
-    relations = read_labels(find_file(folder, "relation2id.txt"), openke=True)
+    entities, relations = (
+        read_labels(find_file(folder, f"{kind}2id.txt"), label_first=True, counted=True)
+        for kind in ("entity", "relation")
+    )
     splits, lines = {}, {}
-    for name, (path, _, blocks) in _files(split_files(folder, "openke"), progress).items():
-        said, after = first_line(blocks)
+    for name, file in _files(split_files(folder, "openke"), progress).items():
+        path = file.path
+        said, after = first_line(file.blocks)
         columns, expected = ("head", "tail", "relation"), "the ids of head, tail and relation (whole numbers)"
         splits[name] = _ids(path, after or (), entities, relations, columns, expected)
         require_count(path, said, len(splits[name]))
-        lines[name] = path, 2
+        lines[name] = _Lines(path, 2)
     return _Tables(entities, relations, splits, lines, by_label=False)
 
 
 def _rotate(folder: Path, progress: _Progress) -> _Tables:
-    entities = read_labels(find_file(folder, "entities.dict"), openke=False)
-    relations = read_labels(find_file(folder, "relations.dict"), openke=False)
+    maps = "entities.dict", "relations.dict"
+    entities, relations = (read_labels(find_file(folder, name)) for name in maps)
     files = _files(split_files(folder, "rotate"), progress)
     line = _first_line(files["train"].head)
     head, relation, tail = [*line.split("\t"), "", ""][:3]
     known = head in entities and relation in relations and tail in entities
-    lines = {name: (file.path, 1) for name, file in files.items()}
     if not known and re.fullmatch(_IDS, line) is not None:
         splits = {name: _ids(file.path, file.blocks, entities, relations) for name, file in files.items()}
+        lines = {name: _Lines(file.path, 1) for name, file in files.items()}
         return _Tables(entities, relations, splits, lines, by_label=False)
+    return _mapped(files, entities, relations, maps)
+
+
+def _kb2e(folder: Path, progress: _Progress) -> _Tables:
+    maps = "entity2id.txt", "relation2id.txt"
+    entities, relations = (
+        read_labels(find_file(folder, name), label_first=True, counted=None) for name in maps
+    )
+    files = _files(split_files(folder, "kb2e"), progress, spaces=True)
+    order = _order(files["train"], entities, relations)
+    for name, file in files.items():
+        names = (*order, *file.columns.names[len(order) :])
+        files[name] = file._replace(columns=file.columns._replace(names=names))
+    return _mapped(files, entities, relations, maps)
+
+
+def _order(file: _File, entities: tuple[str, ...], relations: tuple[str, ...]) -> tuple[str, ...]:
+    """Which column holds the relations, by how many of some lines name one there, and an entity elsewhere.
+
+    Raises:
+        ValueError: naming the file, if as many lines do for one order as for the other.
+    """
+    lines = LineBlock(1, file.head.text[:_LOOKED]).lines
+    fields = lines.gather_every(max(1, len(lines) // _SAMPLE)).str.split(file.columns.separator)
+    known = [pl.Series(labels, dtype=pl.String) for labels in (relations, entities)]
+
+    def fitting(*places: int) -> int:
+        at = [fields.list.get(place, null_on_oob=True) for place in places]
+        return int((at[0].is_in(known[0].implode()) & at[1].is_in(known[1].implode())).sum())
+
+    usual, other = fitting(1, 2), fitting(2, 1)
+    if usual == other and usual:
+        raise ValueError(
+            f"{file.path}: relation2id.txt must say which column holds the relations, but the second and the "
+            "third fit equally; name the order, such as `layout` head,relation,tail."
+        )
+    return COLUMNS if usual >= other else ("head", "tail", "relation")
+
+
+def _mapped(
+    files: dict[str, _File], entities: tuple[str, ...], relations: tuple[str, ...], maps: tuple[str, str]
+) -> _Tables:
+    """Triples of labels whose ids are given; `maps` are the names of the files that give them."""
     kinds = pl.Enum(list(entities)), pl.Enum(list(relations))
-    splits = {name: _known_labels(file, *kinds) for name, file in files.items()}
-    return _Tables(entities, relations, splits, lines, by_label=True)
+    splits, lines = {}, {}
+    for name, file in files.items():
+        triples, more = _known_labels(file, *kinds, maps)
+        _divide(name, file, triples, more, splits, lines)
+    return _Tables(entities, relations, _in_order(splits), lines, by_label=True)
+
+
+def _divide(
+    name: str,
+    file: _File,
+    triples: _Ids,
+    more: list[pl.DataFrame],
+    splits: dict[str, _Ids],
+    lines: dict[str, _Lines],
+) -> None:
+    """Puts the triples of a file among the splits, the false ones into a split of their own, with a warning.
+
+    `more` are the further columns of the blocks of the file: classes, or numbers of lines.
+    """
+    columns = pl.concat(more)
+    after = columns[LINE].to_numpy() - file.first if LINE in columns.columns else None
+    if CLASS not in columns.columns:
+        splits[name], lines[name] = triples, _Lines(file.path, file.first, after)
+        return
+    truth = truth_of(columns[CLASS])
+    if (row := first_row(truth.is_null())) is not None:
+        message = f"the class of a triple must be {CLASSES_IN_WORDS}, got {columns[CLASS][row]!r}."
+        raise line_error(file.path, file.first + row, message)
+    true = truth.to_numpy()
+    false = f"{name}{NEGATIVES}"
+    warnings.warn(
+        f"{file.path}: the last column says which triples are true: {int(true.sum()):,} are, and "
+        f"{int((~true).sum()):,} are not and become the split {false}.",
+        stacklevel=2,
+    )
+    for split, rows in ((name, np.flatnonzero(true)), (false, np.flatnonzero(~true))):
+        if split == false and not len(rows):
+            continue
+        if split in splits:
+            raise ValueError(f"{file.path}: holds false triples, and {lines[split].path.name} does too.")
+        splits[split], lines[split] = triples[rows], _Lines(file.path, file.first, rows)
+
+
+def _in_order(splits: dict[str, _Ids]) -> dict[str, _Ids]:
+    """The splits, train, valid and test first."""
+    first = [name for name in ("train", "valid", "test") if name in splits]
+    return {name: splits[name] for name in (*first, *sorted(splits.keys() - set(first)))}
 
 
 def _libkge(folder: Path, progress: _Progress) -> _Tables:
@@ -257,7 +455,7 @@ def _libkge(folder: Path, progress: _Progress) -> _Tables:
     else:
         entity_ids, relation_ids = find_file(folder, "entity_ids.del"), find_file(folder, "relation_ids.del")
         paths, sizes = split_files(folder, "libkge"), {}
-    entities, relations = (read_labels(path, openke=False) for path in (entity_ids, relation_ids))
+    entities, relations = (read_labels(path) for path in (entity_ids, relation_ids))
     files = _files(paths, progress)
     splits = {name: _ids(file.path, file.blocks, entities, relations) for name, file in files.items()}
     found = {entity_ids: len(entities), relation_ids: len(relations)}
@@ -266,7 +464,7 @@ def _libkge(folder: Path, progress: _Progress) -> _Tables:
         if size != found[path]:
             message = f"says {size} of {path.name}, which has {found[path]} lines."
             raise line_error(folder / "dataset.yaml", line, message)
-    lines = {name: (path, 1) for name, path in paths.items()}
+    lines = {name: _Lines(path, 1) for name, path in paths.items()}
     return _Tables(entities, relations, splits, lines, by_label=False)
 
 
@@ -288,7 +486,7 @@ def _pykeen(folder: Path, progress: _Progress) -> _Tables:
             [_stacked(frame) for frame in read_factory_triples(factory)], entity, relation
         )
         progress.add(_READ, factory.path)
-    lines = {name: (factory.path, FIRST) for name, factory in factories.items()}
+    lines = {name: _Lines(factory.path, FIRST) for name, factory in factories.items()}
     return _Tables(entities, relations, splits, lines, by_label=True)
 
 
@@ -306,46 +504,53 @@ def _ids(
     return np.concatenate([np.empty((0, 3), np.int32), *parts])
 
 
-def _known_labels(file: _File, entity: Any, relation: Any) -> _Ids:
-    """The triples of a file of labels; `entity` and `relation` are enums of those that are known."""
-    parts = []
-    for block in file.blocks:
-        frame = label_columns(file.path, block)
+def _known_labels(
+    file: _File, entity: Any, relation: Any, maps: tuple[str, str]
+) -> tuple[_Ids, list[pl.DataFrame]]:
+    """The triples of a file of labels, of enums `entity` and `relation`, and its further columns."""
+    parts, more = [], []
+    for first, frame in file.frames():
         codes = _codes(frame, entity, relation)
         for column in codes:
             if (row := first_row(column.is_null())) is not None:
-                kind, label = "relation" if column.name == "relation" else "entity", frame[column.name][row]
-                message = f"the {kind} {label!r} is not in entities.dict and relations.dict."
-                raise line_error(file.path, block.first + row, message)
+                of_relation = column.name == "relation"
+                kind, label = "relation" if of_relation else "entity", frame[column.name][row]
+                message = f"the {kind} {label!r} is not in {maps[of_relation]}"
+                raise line_error(file.path, first + row, f"{message}; `layout` labelled needs no such file.")
         parts.append(_stacked(codes))
-    return np.concatenate(parts)
+        more.append(frame.drop(COLUMNS))
+    return np.concatenate(parts), more
 
 
 def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
     """Labels in sorted order. Each block has ids of its own first, so no file is taken apart twice."""
     own: dict[str, list[tuple[pl.Series, pl.Series, _Ids]]] = {}
+    more: dict[str, list[pl.DataFrame]] = {}
     for name, file in files.items():
-        own[name] = []
-        for block in file.blocks:
-            frame = label_columns(file.path, block)
+        own[name], more[name] = [], []
+        for _, frame in file.frames():
             entity, ends = _numbered(pl.concat([frame["head"], frame["tail"]]))
             relation, through = _numbered(frame["relation"])
             triples = np.stack([ends[: len(frame)], through, ends[len(frame) :]], axis=1)
             own[name].append((entity, relation, triples))
+            more[name].append(frame.drop(COLUMNS))
     blocks = [block for parts in own.values() for block in parts]
     entities = pl.concat([block[0] for block in blocks]).unique().sort()
     relations = pl.concat([block[1] for block in blocks]).unique().sort()
     places = [pl.DataFrame({"label": labels}).with_row_index("id") for labels in (entities, relations)]
-    splits = {}
+    splits, lines = {}, {}
     for name, file in files.items():
         parts = own.pop(name)
         for i, (entity, relation, triples) in enumerate(parts):
             numbers = (_ids_of(x, place) for x, place in zip((entity, relation), places, strict=True))
             parts[i] = (entity[:0], relation[:0], _renumbered([triples], *numbers))
-        splits[name] = np.concatenate([triples for _, _, triples in parts])
+        triples = np.concatenate([np.empty((0, 3), np.int32), *(triples for _, _, triples in parts)])
+        _divide(name, file, triples, more.pop(name), splits, lines)
         progress.add(_NUMBERED, file.path)
-    lines = {name: (file.path, 1) for name, file in files.items()}
-    return _Tables(tuple(entities.to_list()), tuple(relations.to_list()), splits, lines, by_label=True)
+    if any(file.rdf for file in files.values()):
+        note_kinds(next(iter(files.values())).path.parent, entities)
+    labels = tuple(entities.to_list()), tuple(relations.to_list())
+    return _Tables(*labels, _in_order(splits), lines, by_label=True)
 
 
 def _numbered(labels: pl.Series) -> tuple[pl.Series, np.ndarray]:
@@ -388,7 +593,8 @@ def _digits(files: dict[str, _File], progress: _Progress) -> _Tables:
     """Labels 0, 1, 2, ... up to the largest id."""
     parts: dict[str, list[pl.DataFrame | _Ids]] = {}
     for name, file in files.items():
-        frames = (id_columns(file.path, block, COLUMNS, _THREE_IDS) for block in file.blocks)
+        mark = file.columns.separator if file.columns.quoted else None
+        frames = (id_columns(file.path, block, COLUMNS, _THREE_IDS, separator=mark) for block in file.blocks)
         parts[name] = [frame if _too_large(frame) else _stacked(frame) for frame in frames]
     folder = next(iter(files.values())).path.parent
     every = [part for of in parts.values() for part in of]
@@ -398,7 +604,7 @@ def _digits(files: dict[str, _File], progress: _Progress) -> _Tables:
     for name, file in files.items():
         splits[name] = np.concatenate(parts.pop(name))
         progress.add(_NUMBERED, file.path)
-    lines = {name: (file.path, 1) for name, file in files.items()}
+    lines = {name: _Lines(file.path, 1) for name, file in files.items()}
     names = tuple(map(str, range(max(entities, relations))))
     return _Tables(names[:entities], names[:relations], splits, lines, by_label=False)
 
@@ -428,17 +634,13 @@ def _number_of_ids(
     if largest + 1 > 2 * distinct:
         raise ValueError(
             f"{folder}: must hold at least half of the {kind} ids up to the largest, {largest}, "
-            f"got {distinct} of them; if they are labels, name the layout labelled."
+            f"got {distinct} of them; if they are labels, say so (`layout` labelled)."
         )
     return largest + 1
 
 
 def _without_duplicates(
-    triples: _Ids,
-    path: Path,
-    first: int,
-    labels: tuple[tuple[str, ...], tuple[str, ...]] | None,
-    duplicates: str,
+    triples: _Ids, lines: _Lines, labels: tuple[tuple[str, ...], tuple[str, ...]] | None, duplicates: str
 ) -> _Ids:
     if duplicates == "keep":
         return triples
@@ -448,8 +650,8 @@ def _without_duplicates(
         return triples
     if duplicates == "warn":
         warnings.warn(
-            f"{path}: {repeated} of {len(keys)} lines repeat an earlier triple; all are kept "
-            '(duplicates="drop" keeps one of each).',
+            f"{lines.path}: {repeated} of {len(keys)} lines repeat an earlier triple; all are kept "
+            "(`duplicates` drop keeps one of each).",
             UserWarning,
             stacklevel=3,
         )
@@ -463,5 +665,5 @@ def _without_duplicates(
     shown = (head, relation, tail)
     if labels is not None:
         shown = (labels[0][head], labels[1][relation], labels[0][tail])
-    message = f"the triple {' '.join(map(str, shown))!r} stands on line {first + before} already."
-    raise line_error(path, first + row, message)
+    message = f"the triple {' '.join(map(str, shown))!r} stands on line {lines.line(before)} already."
+    raise line_error(lines.path, lines.line(row), message)

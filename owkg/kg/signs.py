@@ -24,6 +24,8 @@ _WORDS = {
 }
 # Fewer relations say nothing about the order of columns.
 _FEWEST = 10
+# Letters of a line in a message.
+_SHOWN = 80
 
 
 def header_columns(labels: Sequence[str]) -> list[str]:
@@ -37,12 +39,26 @@ def header_columns(labels: Sequence[str]) -> list[str]:
     return found if sorted(found) == sorted(_WORDS) else []
 
 
-def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -> None:
+def named_columns(fields: Sequence[str]) -> dict[str, str]:
+    """The names of head, relation and tail among the fields of a header line; empty where one is not there.
+
+    Examples:
+        >>> named_columns(["id", "subject", "predicate", "object", "knowledge_level"])
+        {'head': 'subject', 'relation': 'predicate', 'tail': 'object'}
+    """
+    found = {name: next((x for x in fields if words.fullmatch(x)), None) for name, words in _WORDS.items()}
+    return {name: field for name, field in found.items() if field} if all(found.values()) else {}
+
+
+def check_header(
+    graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]], *, option: str = "layout"
+) -> None:
     """A look for a header line among the triples: labels of a first line that occur in no other line.
 
     Args:
         graph: as it was read, its triples in the order of the lines.
         lines: by split, its file and the number of its first line.
+        option: the argument that names columns.
 
     Raises:
         ValueError: if such a line names columns: head, relation and tail, or words for them. One that does
@@ -57,7 +73,9 @@ def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -
             continue
         path, line = lines[name]
         if columns:
-            raise line_error(path, line, _header_message(labels, columns))
+            named = dict(zip(columns, labels, strict=True))
+            found = {what: named[what] for what in _WORDS}
+            raise line_error(path, line, header_message(labels, found, option))
         warnings.warn(
             f"{path}, line {line}: {' '.join(labels)!r} is the first line of every split, and its labels "
             "occur in no other line: is it a header? owkg reads it as a triple; delete it if it is a header.",
@@ -67,12 +85,13 @@ def check_header(graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]]) -
         return
 
 
-def _header_message(labels: Sequence[str], columns: Sequence[str]) -> str:
-    """What is said of a header line."""
-    order = (
-        "" if list(columns) == list(_WORDS) else " and put the columns into the order head, relation, tail"
+def header_message(fields: Sequence[str], found: Mapping[str, str], option: str = "layout") -> str:
+    """What is said of a line that looks like a header: `found` are its columns, which `option` can name."""
+    named = ",".join(f"{what}={name}" for what, name in found.items())
+    return (
+        f"must be a triple, got what looks like a header line, {' '.join(fields)[:_SHOWN]!r}; name "
+        f"its columns (`{option}` {named}), or delete it if the columns are head, relation, tail."
     )
-    return f"must be a triple, got what looks like a header line, {' '.join(labels)!r}; delete it{order}."
 
 
 def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> bool:
@@ -88,12 +107,12 @@ def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> bool:
     return others > 0
 
 
-def note_order(graph: KnowledgeGraph, where: StrPath) -> None:
+def note_order(graph: KnowledgeGraph, where: StrPath, *, option: str = "layout") -> None:
     """A warning, naming `where`, if what was read as relations looks like entities.
 
-    Most relation labels are labels of entities then, and there are few labels in the place of the relations.
-    Numbers are labels of both in any graph; therefore heads and relations must be about the same numbers, and
-    tails at most half as many.
+    `option` is the argument that states an order. Most relation labels are labels of entities then, and there
+    are few labels in the place of the relations. Numbers are labels of both in any graph; therefore heads and
+    relations must be about the same numbers, and tails at most half as many.
     """
     shared = set(graph.relations).intersection(graph.entities)
     if graph.num_relations < _FEWEST or 2 * len(shared) < graph.num_relations:
@@ -121,7 +140,8 @@ def note_order(graph: KnowledgeGraph, where: StrPath) -> None:
         if found:
             warnings.warn(
                 f"{where}: {common:,} of {relations:,} relations are entities too, and there are {rest:,} "
-                f"{column}: is the order of the columns {order}? owkg reads head, relation, tail.",
+                f"{column}: is the order of the columns {order}? owkg reads head, relation, tail, "
+                f"unless another order is stated (`{option}` {order.replace(', ', ',')}).",
                 UserWarning,
                 stacklevel=3,
             )

@@ -21,7 +21,7 @@ from owkg.rank_weights import RankWeight
 from owkg.ranks import RankDataset, RankTable, annotated
 from owkg.ranks.files import read_lacking
 from owkg.ranks.partitions import in_parts
-from owkg.ranks.reading import Reading
+from owkg.ranks.reading import TableReading
 from owkg.ranks.together import whole_needed
 
 Ranks = Any
@@ -132,7 +132,7 @@ def evaluate(
     """
     chosen = metrics_named(metrics)
     is_list = _is_list(ranks)
-    reading = Reading(columns or {}, untied, realistic or (is_list and not untied), candidates, ids)
+    reading = TableReading(columns or {}, untied, realistic or (is_list and not untied), candidates, ids)
     needed_by = "interval" if ci is not None and interval != "analytic" else None
     table = _table(ranks, needed_by, reading, graph)
     if ci is not None:
@@ -193,7 +193,7 @@ def _is_list(ranks: object) -> bool:
 
 
 def _table(
-    ranks: Any, needed_by: str | None, reading: Reading, graph: KnowledgeGraph | None
+    ranks: Any, needed_by: str | None, reading: TableReading, graph: KnowledgeGraph | None
 ) -> RankTable | RankDataset:
     """The rank table that `ranks` is or names, checked; a large dataset is left where it is."""
     if graph is not None:

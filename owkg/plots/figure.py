@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from owkg.files.storage import written_aside
+from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
     import matplotlib.figure
@@ -69,7 +70,7 @@ def save_figure(fig: "matplotlib.figure.Figure", stem: Path) -> list[Path]:
     """As `write_figure`, and prints both paths."""
     paths = write_figure(fig, stem)
     for path in paths:
-        print(f"wrote {path}")
+        print(f"wrote {one_line(path)}")
     return paths
 
 

@@ -1,6 +1,5 @@
 """Annotation sheets: candidates for people to judge, and the judgements read back."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import polars as pl
 from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
+from owkg.files.cells import as_it_was, harmless
 from owkg.files.delimited import header, read_text_table
 from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.files.storage import written_aside
@@ -36,9 +36,6 @@ _WORDS = {
 }
 _SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
 # A query's text, and what is left of it: 'head|relation' or 'relation|tail'.
-# What a cell must not begin with, as a spreadsheet would compute it; and the mark put before it.
-_FORMULA, _MARK = r"^[=+\-@']", "'"
-_CONTROL = r"[\x00-\x1f\x7f-\x9f]"
 
 
 def write_sheet(
@@ -211,7 +208,7 @@ def sheet_rows(path: StrPath) -> tuple[pl.DataFrame, Callable[[int], str]]:
         raise ValueError(f"{path}, line 1: must have the columns {', '.join(_NEEDED)}, got {got}.")
     there = [pl.col(name) if name in table.columns else pl.lit("").alias(name) for name in (*SHEET, SOURCE)]
     table = table.select(there).fill_null("")
-    return table.with_columns(_as_it_was(table[name]) for name in _WORDED), place
+    return table.with_columns(as_it_was(table[name]) for name in _WORDED), place
 
 
 def is_sheet(path: Path) -> bool:
@@ -270,36 +267,9 @@ def _write(sheet: pl.DataFrame, path: Path) -> None:
 
 def write_cells(table: pl.DataFrame, path: Path, texts: Iterable[str]) -> None:
     """Writes a table as TSV, the columns `texts` harmless to spreadsheets and terminals."""
-    table = table.with_columns(_harmless(table[name]) for name in texts)
+    table = table.with_columns(harmless(table[name]) for name in texts)
     with written_aside(path) as aside:
         table.write_csv(aside, separator="\t", quote_style="necessary")
-
-
-def _harmless(column: pl.Series) -> pl.Series:
-    """Texts that neither a spreadsheet nor a terminal takes for a command."""
-    texts = column.str.replace_all("\\", "\\\\", literal=True)
-    strange = texts.filter(texts.str.contains(_CONTROL)).unique()
-    if len(strange):
-        spelled = [re.sub(_CONTROL, lambda match: f"\\x{ord(match[0]):02x}", text) for text in strange]
-        texts = texts.replace(strange, pl.Series(spelled, dtype=pl.String))
-    frame = pl.DataFrame({column.name: texts})
-    cell = pl.col(column.name)
-    marked = pl.when(cell.str.contains(_FORMULA)).then(pl.concat_str(pl.lit(_MARK), cell)).otherwise(cell)
-    return frame.select(marked.alias(column.name)).to_series()
-
-
-def _as_it_was(column: pl.Series) -> pl.Series:
-    """The texts before `_harmless`; a spreadsheet may have taken the apostrophe off."""
-    texts = column.str.replace(r"^'([=+\-@'])", "${1}")
-    spelled = texts.filter(texts.str.contains("\\", literal=True)).unique()
-    if spelled.is_empty():
-        return texts
-    said = [re.sub(r"\\(?:\\|x([0-9a-f]{2}))", _said, text) for text in spelled]
-    return texts.replace(spelled, pl.Series(said, dtype=pl.String))
-
-
-def _said(match: re.Match[str]) -> str:
-    return chr(int(match[1], 16)) if match[1] else "\\"
 
 
 def _shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:

@@ -1,20 +1,22 @@
 """The folder that `owkg pool` writes: candidates, judgements so far, the pooled lists, a sheet to fill in."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
 from owkg.checks import StrPath
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
 from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgements, write_judgements
 from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
+from owkg.kg.read import Reading
 from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.design import design_of_pool, write_design
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
@@ -22,7 +24,7 @@ from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
 from owkg.pools.trivial import rule_counts, triples_of, trivial
 from owkg.ranks.files import holds_ranks
-from owkg.ranks.reading import PLAIN, Reading
+from owkg.ranks.reading import PLAIN, TableReading
 
 MADE_BY = "owkg pool"
 """What `metadata.json` of a pool says."""
@@ -47,7 +49,7 @@ class _Made(NamedTuple):
 
 
 def write_pool(
-    runs: Sequence[Path],
+    runs: Mapping[str, Any] | Sequence[StrPath],
     kg: StrPath | None,
     out: Path,
     settings: dict[str, Any],
@@ -56,12 +58,13 @@ def write_pool(
     overwrite: bool,
     templates: Path | None = None,
     source: str | None = None,
-    reading: Reading = PLAIN,
+    reading: Reading | None = None,
+    tables: TableReading = PLAIN,
 ) -> dict[str, Any]:
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
     Args:
-        runs: TREC runs.
+        runs: runs, of `owkg.judge.read_runs`: paths, or paths and dictionaries by name.
         kg: folder of the graph; None: there is none, and the queries are topics.
         out: the folder, whole or not there.
         settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, sampled,
@@ -70,13 +73,17 @@ def write_pool(
         overwrite: whether a folder that this command wrote is replaced.
         templates: file of templates, for the sheet; None: none.
         source: of `owkg.pools.annotation.write_sheet`.
-        reading: what is said of rank tables among the runs.
+        reading: how the folder of the graph is read; None: by its files.
+        tables: what is said of rank tables among the runs.
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
-    with made_folder(out, made_by=MADE_BY, inputs=runs, overwrite=overwrite) as folder:
+    sources = list(runs.values() if isinstance(runs, Mapping) else runs)
+    paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
+    with made_folder(out, made_by=MADE_BY, inputs=paths, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
-        made = _made(runs, None if kg is None else Path(kg), settings, reading)
+        graph_said = reading or Reading()
+        made = _made(runs, paths, None if kg is None else Path(kg), graph_said, settings, tables)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -89,7 +96,7 @@ def write_pool(
             write_sheet(asked, folder / "sheet.tsv", seed=settings["seed"], **words)
         if templates is not None:
             made.said["notes"] += _unworded(asked, own)
-        inputs = [{"file": path.name, "sha256": checksum(path)} for path in runs]
+        inputs = [{"file": path.name, "sha256": checksum(path)} for path in paths]
         card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
         made.said["notes"] += _unasked(left, asked)
         card |= made.said | {"to_judge": len(asked), "beyond_budget": len(left) - len(asked)}
@@ -107,15 +114,23 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world")}
 
 
-def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any], reading: Reading) -> _Made:
-    if reading.ids:
+def _made(
+    runs: Any,
+    paths: Sequence[Path],
+    kg: Path | None,
+    reading: Reading,
+    settings: dict[str, Any],
+    tables_said: TableReading,
+) -> _Made:
+    if tables_said.ids:
         raise ArgumentError(
             "ids", "is of ranks that are measured; owkg ranks convert writes the labels of a graph."
         )
-    if reading.said and not any(holds_ranks(path) for path in paths):
-        raise ArgumentError(reading.said, "is of rank tables, and every file is a TREC run.")
-    read = read_runs(paths, topics="allowed", reading=reading)
-    graph, notes = _graph(kg, of_topics=bool((read["relation"] == TOPIC).all()))
+    if tables_said.said and not any(holds_ranks(path) for path in paths):
+        raise ArgumentError(tables_said.said, "is of rank tables, and every file is a TREC run.")
+    with naming({"paths": "`runs`"}), _warned() as notes:
+        read = read_runs(runs, topics="allowed", reading=tables_said)
+        graph = _graph(kg, reading, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
@@ -168,18 +183,25 @@ def _made(paths: Sequence[Path], kg: Path | None, settings: dict[str, Any], read
     return _Made(run, judged, qrels, graph.relations, said)
 
 
-def _graph(kg: Path | None, *, of_topics: bool) -> tuple[KnowledgeGraph, list[str]]:
-    """The graph and what reading it said; of topics one without facts."""
+@contextmanager
+def _warned() -> Iterator[list[str]]:
+    """The warnings within, as notes, which are there once it is left."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield notes
+    notes += [str(warning.message) for warning in caught]
+
+
+def _graph(kg: Path | None, reading: Reading, *, of_topics: bool) -> KnowledgeGraph:
+    """The graph; of topics one without facts."""
     if kg is None:
         if not of_topics:
             raise ArgumentError("kg", "must be given to make a pool of head|relation|? or ?|relation|tail.")
-        return _NONE, []
+        return _NONE
     if of_topics:
         raise ArgumentError("kg", f"must be absent where queries are topics, got {kg}.")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        graph = read_graph(kg)
-    return graph, [str(warning.message) for warning in caught]
+    return read_graph(kg, **reading._asdict())
 
 
 def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) -> list[str]:

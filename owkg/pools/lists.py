@@ -9,6 +9,7 @@ import polars as pl
 from owkg.evaluation import top_answers
 from owkg.evaluation.queries import is_asked
 from owkg.evaluation.table import in_precision
+from owkg.judge.lists import known_of_lists
 from owkg.judge.runs import run_from_lists, write_run
 from owkg.kg import KnowledgeGraph, joined_splits, known_answers
 from owkg.models import Trained
@@ -31,8 +32,7 @@ def write_lists(
     What train and valid know leaves the lists, but for the split itself: a pool is of new answers.
     `precision` is that of the scores, as of `owkg.evaluation.ranks`.
     """
-    known_splits = [one for one in ("train", "valid") if one in graph.splits and one != split]
-    facts, triples = joined_splits(graph, known_splits), joined_splits(graph, [split])
+    facts, triples = joined_splits(graph, known_of_lists(graph, split)), joined_splits(graph, [split])
     parts = []
     for side in sides:
         own = triples if queries is None else triples[is_asked(graph, triples, side, queries)]

@@ -154,13 +154,13 @@ def rank(
     options["sort"] = sort
     options["popularity"] = "train" in graph.splits
     if entities is not None or relations is not None:
-        graph = _by_columns(graph, entities, relations)
+        graph = by_columns(graph, entities, relations)
         facts = fact_splits(graph)
     tables = [rank_table(graph, given, facts[split], one, **options) for one, given in of_side.items()]
     return RankTable.trusted(pl.concat(tables), {"split": split, "filter": filters})
 
 
-def _by_columns(
+def by_columns(
     graph: KnowledgeGraph, entities: Iterable[str] | None, relations: Iterable[str] | None
 ) -> KnowledgeGraph:
     """The graph with ids in the order of the labels that are given."""

@@ -17,7 +17,7 @@ from owkg.files.delimited import is_rank_table
 from owkg.files.parquet import collected_scan, parquet_rows, scan_parquet
 from owkg.files.storage import require_bounded
 from owkg.ranks.imported import OWN
-from owkg.ranks.reading import OPEN, PLAIN, Reading, formed, names_of, wide_sides
+from owkg.ranks.reading import OPEN, PLAIN, TableReading, formed, names_of, wide_sides
 from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import OPTIONAL, REQUIRED, WIDE, require_columns, sides_spelled, validated_at
 
@@ -68,11 +68,11 @@ class RankDataset:
     source: str
     files: tuple[DatasetFile, ...]
     model: str | None = None
-    reading: Reading = PLAIN
+    reading: TableReading = PLAIN
 
     @classmethod
     def of(
-        cls, source: str | PathLike[str], reading: Reading = PLAIN, *, lacking: bool = False
+        cls, source: str | PathLike[str], reading: TableReading = PLAIN, *, lacking: bool = False
     ) -> "RankDataset":
         """The dataset in a folder and its own folders, or in the files that a pattern names.
 

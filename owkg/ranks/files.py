@@ -17,13 +17,14 @@ from owkg.errors import ArgumentError, naming
 from owkg.files.columns import frame_of, is_table
 from owkg.files.delimited import is_rank_table, read_text_table, separator
 from owkg.files.parquet import read_parquet
-from owkg.files.storage import require_file, written_aside
+from owkg.files.storage import require_rereadable, written_aside
+from owkg.ir.trec import looks_like_run
 from owkg.kg import KnowledgeGraph
 from owkg.ranks.dataset import RankDataset, is_dataset
 from owkg.ranks.imported import OWN, Importer
 from owkg.ranks.lists import made
 from owkg.ranks.partitions import whole_table
-from owkg.ranks.reading import PLAIN, Reading
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.table import RankTable, validated
 
 Source = Any
@@ -77,7 +78,7 @@ def read_ranks(
             is unknown; if the file is not what its suffix says; or if its triples are not those of `graph`.
         OSError: if the file cannot be opened.
     """
-    reading = Reading(columns or {}, untied, realistic, candidates, ids, split)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids, split)
     return read_lacking(path, graph, reading, complete=True)
 
 
@@ -110,7 +111,7 @@ def ranks_from_list(
         OSError: if the file cannot be opened.
     """
     with naming({"candidates": "`num_candidates`"}):
-        reading = Reading(untied=True, candidates=num_candidates, filter_splits=filter_splits)
+        reading = TableReading(untied=True, candidates=num_candidates, filter_splits=filter_splits)
         return read_lacking(path, graph, reading, complete=True).frame
 
 
@@ -121,12 +122,17 @@ def own_importer(path: Path) -> Importer | None:
 
 
 def holds_ranks(path: Path) -> bool:
-    """Whether a file is a rank table by its name, or of a kind that a user has registered."""
-    return path.suffix.lower() == ".npy" or is_rank_table(path) or own_importer(path) is not None
+    """Whether a file is a rank table by its name and first line, or of a kind that a user has registered."""
+    is_table = path.suffix.lower() == ".npy" or (is_rank_table(path) and not looks_like_run(path))
+    return is_table or own_importer(path) is not None
 
 
 def read_lacking(
-    source: Source, graph: KnowledgeGraph | None = None, reading: Reading = PLAIN, *, complete: bool = False
+    source: Source,
+    graph: KnowledgeGraph | None = None,
+    reading: TableReading = PLAIN,
+    *,
+    complete: bool = False,
 ) -> RankTable:
     """As `read_ranks`; the graph gives candidates where they lack, and more only if `complete`."""
     options: Any = {"complete": complete}
@@ -168,20 +174,20 @@ def _whole(dataset: RankDataset, graph: KnowledgeGraph | None, *, complete: bool
 
 def _readable(path: Path) -> Path:
     """`path` if its suffix is that of a table or an array of ranks; ValueError otherwise."""
-    require_file(path)
+    require_rereadable(path)
     return path if path.suffix.lower() == ".npy" else path_checked(path)
 
 
 def _array(path: Path) -> np.ndarray:
     """The array in a .npy file; nothing is unpickled, and a size that its header makes up takes no memory."""
-    require_file(path)
+    require_rereadable(path)
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
         raise ValueError(f"{path}: no .npy file of numbers: {str(error).splitlines()[0]}.") from None
 
 
-def _of_array(name: str, array: object, reading: Reading) -> tuple[pl.DataFrame, Reading]:
+def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataFrame, TableReading]:
     """The columns of an array of ranks, and what they are called. Warns which of two is of which side."""
     try:
         ranks = np.asarray(array)

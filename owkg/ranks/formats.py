@@ -5,11 +5,15 @@ from typing import Literal
 
 from owkg.files.delimited import header, separator
 from owkg.files.lines import read_lines
-from owkg.files.storage import require_file
+from owkg.files.storage import require_rereadable
+from owkg.ir.trec import RUNS, begins_as_run, looks_like_run
 from owkg.ranks.dataset import is_dataset
+from owkg.ranks.matrices import npz_names
+from owkg.ranks.sampled import is_sampled
 
-Kind = Literal["table", "list", "scores", "run"]
-"""What can be converted to a rank table: one, ranks without their ties, score matrices (.npz), a TREC run."""
+Kind = Literal["table", "list", "scores", "run", "sampled"]
+"""What can be converted to a rank table: one, ranks without their ties, score matrices (.npz), a run, or
+scores of sampled negatives (.npz)."""
 
 
 # Bytes of a file that are looked at; text has no 0 among them. What files of .npy, .bz2, .xz begin with.
@@ -19,9 +23,9 @@ _START, _PACKED = 4096, (b"\x93NUMPY", b"BZh", b"\xfd7zXZ")
 def kind_of(path: Path) -> Kind:
     """What the file is.
 
-    .npz holds scores, .parquet a rank table; so does a folder, and .csv or .tsv, or a rank list if it has a
-    column `rank` and no column `optimistic`, as .npy is. Any other file is a run if its first line has six
-    fields.
+    .npz holds scores, or those of an evaluator of OGB or TGB by the names of its arrays; .parquet a rank
+    table; so does a folder, and .csv or .tsv, or a rank list if it has a column `rank` and no column
+    `optimistic`, as .npy is. Any other file is a run if it begins as `owkg.ir.trec.read_run` takes it.
 
     Raises:
         ValueError: if it is none of these.
@@ -30,9 +34,14 @@ def kind_of(path: Path) -> Kind:
     suffix = path.suffix.lower()
     if is_dataset(path):
         return "table"
-    require_file(path)
-    if suffix in (".npz", ".parquet", ".npy"):
-        return "scores" if suffix == ".npz" else "table" if suffix == ".parquet" else "list"
+    require_rereadable(path)
+    if suffix == ".npy":
+        return "list"
+    if suffix in (".npz", ".parquet"):
+        sampled = suffix == ".npz" and is_sampled(npz_names(path))
+        return "sampled" if sampled else "scores" if suffix == ".npz" else "table"
+    if looks_like_run(path):
+        return "run"
     if separator(path) is not None:
         names = header(path)
         return "list" if "rank" in names and "optimistic" not in names else "table"
@@ -46,10 +55,12 @@ def kind_of(path: Path) -> Kind:
             "A list of ranks is .npy, or .csv with the columns head, relation, tail, side, rank; scores are "
             ".npz."
         )
-    first = read_lines(path)[0]
-    if 6 not in (len(first.split()), len(first.split("\t"))):
+    lines = read_lines(path)
+    if lines[0].lstrip().startswith("["):
+        raise ValueError(f"{path}: is read by owkg ranks generated, if it holds lists of answers.")
+    if not begins_as_run(lines):
         raise ValueError(
-            f"{path}: neither .npz, .parquet, .csv, .tsv nor a TREC run, whose lines have 6 fields; "
-            f"the first line is {first[:80]!r}."
+            f"{path}: neither .npz, .parquet, .csv, .tsv nor a run: {RUNS}; "
+            f"the first line is {lines[0][:80]!r}."
         )
     return "run"

@@ -8,14 +8,14 @@ from owkg import checks, plugins
 from owkg.errors import ArgumentError, naming
 from owkg.files.delimited import header, separator
 from owkg.kg.graph import KnowledgeGraph, graph_checked
-from owkg.ranks import matrices
+from owkg.ranks import matrices, sampled
 from owkg.ranks.build import default_filters
 from owkg.ranks.dataset import RankDataset, is_dataset
 from owkg.ranks.files import own_importer, read_lacking
 from owkg.ranks.formats import kind_of
 from owkg.ranks.imported import OWN, Imported, Importer
 from owkg.ranks.partitions import in_parts
-from owkg.ranks.reading import Reading, names_of
+from owkg.ranks.reading import TableReading, names_of
 from owkg.ranks.runs import ranks_from_run
 
 
@@ -32,7 +32,7 @@ def _table(
     filter_splits: Sequence[str] | None = None,
 ) -> Imported:
     with naming({"candidates": "`num_candidates`"}):
-        reading = Reading(columns or {}, untied, realistic, num_candidates, ids, split, filter_splits)
+        reading = TableReading(columns or {}, untied, realistic, num_candidates, ids, split, filter_splits)
         if graph is None and (filter_splits or split is not None):
             option = "filter_splits" if filter_splits else "split"
             raise ArgumentError(option, "needs a graph (`kg`) that has these splits.")
@@ -45,7 +45,7 @@ def _table(
     return Imported(read.frame, dict(read.about))
 
 
-def _lists_ranks(path: Path, reading: Reading) -> bool:
+def _lists_ranks(path: Path, reading: TableReading) -> bool:
     """Whether a file has ranks that say nothing of ties; so far as its columns tell."""
     if is_dataset(path) or separator(path) is None:
         return True
@@ -98,6 +98,15 @@ def _run(
     return Imported(table, about, notes)
 
 
+def _sampled(path: Path, graph: KnowledgeGraph | None, *, num_entities: int | None = None) -> Imported:
+    arrays = matrices.evaluator_arrays(path)
+    notes = ()
+    if sampled.shares_negatives(arrays):
+        count = arrays["y_pred_neg"].size
+        notes = (f"{path}: all queries share {count:,} negatives, because y_pred_neg has one dimension",)
+    return Imported(sampled.converted_sampled(path, arrays, num_entities), {}, notes)
+
+
 _FILTERED = ("graph", "filter_splits")
 _OF_TABLES = (*_FILTERED, "untied", "realistic", "num_candidates", "columns", "ids", "split")
 IMPORTERS = {
@@ -107,11 +116,9 @@ IMPORTERS = {
         Importer("list", "a rank list", _table, _OF_TABLES),
         Importer("scores", "score matrices", _scores, (*_FILTERED, "tolerance", "score", "unseen", "sort")),
         Importer(
-            "run",
-            "a TREC run",
-            _run,
-            (*_FILTERED, "qrels", "split", "num_entities", "tolerance", "unanswered"),
+            "run", "a run", _run, (*_FILTERED, "qrels", "split", "num_entities", "tolerance", "unanswered")
         ),
+        Importer("sampled", "ranks among sampled negatives (OGB, TGB)", _sampled, ("num_entities",)),
     )
 }
 """By name; `register_importer` adds one of a user's own."""

@@ -14,7 +14,7 @@ from owkg.ranks.build import default_filters, filter_facts, in_no_split, split_o
 from owkg.ranks.reading import (
     OPEN,
     PLAIN,
-    Reading,
+    TableReading,
     asked,
     by_labels,
     formed,
@@ -27,7 +27,7 @@ from owkg.ranks.table import RANKS, REQUIRED, TRIPLE, RankTable, validated_at
 
 def made(
     table: pl.DataFrame,
-    reading: Reading = PLAIN,
+    reading: TableReading = PLAIN,
     graph: KnowledgeGraph | None = None,
     *,
     source: str,

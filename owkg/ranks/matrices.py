@@ -4,6 +4,7 @@ import math
 import zipfile
 import zlib
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from owkg.files.storage import require_npz_bounded
 from owkg.kg import KnowledgeGraph
 from owkg.kg.seen import seen_part
 from owkg.kg.triples import triples_checked
+from owkg.ranks import sampled
 from owkg.ranks.build import (
     FILTER_SPLITS,
     answer_ids,
@@ -122,22 +124,14 @@ def converted_matrix(
         )
     about: dict[str, Any] = {"split": None, "filter": []}
     # What comes from the file is no argument here.
-    with naming({name: name for name in (*_ARRAYS, "target")}, f"{path}: "):
+    with _of_file(path):
         if graph is None:
             table = _raw(scores, triples, side, entities, relations, tolerance, score, sort)
         else:
             seen = graph
             if unseen != "error" and entities is not None and set(graph.entities) - set(entities):
                 seen = seen_part(graph, entities, graph.relations)
-            own = _in_order(seen, entities, relations, scores.shape[1])
-            triples = triples_checked(triples, own.num_entities, own.num_relations)
-            split = split_of(own, triples)
-            if split is None and (entities is None or relations is None):
-                lacking = [
-                    name for name, of in zip(_LABELS, (entities, relations), strict=True) if of is None
-                ]
-                arrays = " and ".join(lacking)
-                require_facts(own, triples, hint=f"Without {arrays}, ids must be those of the graph; {_ADD}")
+            own, triples, split = _placed(seen, scores, triples, entities, relations)
             filters = default_filters(own, split) if filter_splits is None else list(filter_splits)
             about = {"split": split, "filter": filters}
             table = rank_table(
@@ -154,6 +148,62 @@ def converted_matrix(
             if seen is not graph:
                 table, about["unseen"] = _with_unseen(graph, seen, table, about, unseen)
     return table, about
+
+
+def _of_file(path: Path) -> AbstractContextManager[None]:
+    """Errors within name arrays, and begin with the file."""
+    return naming({name: name for name in (*_ARRAYS, "target")}, f"{path}: ")
+
+
+def _placed(
+    graph: KnowledgeGraph,
+    scores: np.ndarray,
+    triples: np.ndarray,
+    entities: tuple[str, ...] | None,
+    relations: tuple[str, ...] | None,
+) -> tuple[KnowledgeGraph, np.ndarray, str | None]:
+    """The graph with the ids of the file, the triples, and the split that holds them."""
+    own = _in_order(graph, entities, relations, scores.shape[1])
+    triples = triples_checked(triples, own.num_entities, own.num_relations)
+    split = split_of(own, triples)
+    if split is None and (entities is None or relations is None):
+        lacking = [name for name, of in zip(_LABELS, (entities, relations), strict=True) if of is None]
+        arrays = " and ".join(lacking)
+        require_facts(own, triples, hint=f"Without {arrays}, ids must be those of the graph; {_ADD}")
+    return own, triples, split
+
+
+def placed_scores(path: Path, graph: KnowledgeGraph) -> tuple[KnowledgeGraph, np.ndarray, np.ndarray, Any]:
+    """(the graph with the ids of a .npz file, the scores of the file, its triples, their sides).
+
+    Raises:
+        ValueError: naming the file, if it is no such file or does not fit the graph.
+        OSError: if it cannot be opened.
+    """
+    arrays = _arrays(path)
+    scores, triples, side = (arrays[name] for name in _ARRAYS)
+    if scores.ndim != 2 or not scores.size or len(triples) != len(scores):
+        raise ValueError(f"{path}: scores must be [triples, entities], got shape {scores.shape}.")
+    entities, relations = _labels(path, arrays, scores)
+    if entities is not None:
+        graph = seen_part(graph, entities, graph.relations) if set(graph.entities) - set(entities) else graph
+    with _of_file(path):
+        own, triples, _ = _placed(graph, scores, triples, entities, relations)
+    return own, scores, triples, side
+
+
+def evaluator_arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of a .npz file that the evaluators of OGB and TGB take; errors as of `placed_scores`."""
+    return _arrays(path, (), sampled.ARRAYS)
+
+
+def npz_names(path: Path) -> list[str]:
+    """The names of the arrays in a .npz file; none if it is no archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except (zipfile.BadZipFile, ValueError, EOFError):
+        return []
 
 
 def _with_unseen(
@@ -203,8 +253,10 @@ def labelled_scores(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
     return scores, entities or ()
 
 
-def _arrays(path: Path, needed: Sequence[str] = _ARRAYS) -> dict[str, np.ndarray]:
-    """The arrays of the file, those needed among them."""
+def _arrays(
+    path: Path, needed: Sequence[str] = _ARRAYS, known: Sequence[str] = _ARRAYS + _LABELS
+) -> dict[str, np.ndarray]:
+    """The arrays of the file that are `known`, those needed among them."""
     with path.open("rb") as stream:
         is_array = stream.read(len(_MAGIC)) == _MAGIC
     if not is_array and not zipfile.is_zipfile(path):
@@ -218,7 +270,7 @@ def _arrays(path: Path, needed: Sequence[str] = _ARRAYS) -> dict[str, np.ndarray
             if missing := [name for name in needed if name not in file.files]:
                 found = ", ".join(file.files) or "none"
                 raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
-            names = [name for name in file.files if name in _ARRAYS + _LABELS]
+            names = [name for name in file.files if name in known]
             with zipfile.ZipFile(stream) as archive:
                 for member in archive.infolist():
                     if member.filename.removesuffix(".npy") in names:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.files.begun import temporary_folder
 from owkg.files.storage import free_memory
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable
@@ -205,8 +205,8 @@ def partitions(
     named = os.environ.get("TMPDIR")
     if named and not os.access(named, os.W_OK):
         raise ValueError(f"the variable TMPDIR must name a folder that can be written to, got {named!r}.")
-    with tempfile.TemporaryDirectory(prefix="owkg-ranks-") as name:
-        folder, largest, seen, kind = Path(name), {}, set(), np.dtype([])
+    with temporary_folder("owkg-ranks-") as folder:
+        largest, seen, kind = {}, set(), np.dtype([])
         for file, rows in dataset.batches(on_progress):
             batch = rows if prepared is None else prepared(rows)
             columns = _columns(batch, entries, file)

@@ -22,7 +22,7 @@ OPEN = 2**53
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class TableReading:
     """What a table of ranks does not say itself.
 
     Attributes:
@@ -66,11 +66,13 @@ def _is_unsaid(value: Any) -> bool:
     return value is None or value is False or (isinstance(value, Mapping) and not value)
 
 
-PLAIN = Reading()
+PLAIN = TableReading()
 """Of a table that says everything itself."""
 
 
-def names_of(found: Iterable[str], reading: Reading, *, source: str, told: bool = True) -> dict[str, str]:
+def names_of(
+    found: Iterable[str], reading: TableReading, *, source: str, told: bool = True
+) -> dict[str, str]:
     """What the columns of a table of ranks are called from now on (`owkg.files.columns.final_names`)."""
     return final_names(found, reading.columns, KNOWN, source=source, told=told)
 
@@ -84,7 +86,9 @@ def wide_sides(columns: Iterable[str]) -> list[str]:
     return [side for side in SIDES if there & {f"{side}_{name}" for name in ranks}]
 
 
-def formed(table: pl.DataFrame, reading: Reading, *, source: str, place: Place) -> tuple[pl.DataFrame, Place]:
+def formed(
+    table: pl.DataFrame, reading: TableReading, *, source: str, place: Place
+) -> tuple[pl.DataFrame, Place]:
     """A table with one row for each ranking task, and with optimistic and pessimistic ranks.
 
     Args:
@@ -152,7 +156,7 @@ def _repeated(place: Place, rows: int) -> Place:
     return lambda row: place(row % rows)
 
 
-def _ranked(table: pl.DataFrame, reading: Reading, *, source: str, place: Place) -> pl.DataFrame:
+def _ranked(table: pl.DataFrame, reading: TableReading, *, source: str, place: Place) -> pl.DataFrame:
     """The table with its column rank as the optimistic and the pessimistic rank, if that is asked for."""
     if not (reading.untied or reading.realistic):
         if "rank" in table.columns and not {*TRIPLE, "optimistic", "pessimistic"} & {*table.columns}:
@@ -214,7 +218,12 @@ def _doubled(rank: pl.Series, place: Place) -> pl.Series:
 
 
 def asked(
-    table: pl.DataFrame, reading: Reading, graph: KnowledgeGraph | None, sides: Sequence[str], *, source: str
+    table: pl.DataFrame,
+    reading: TableReading,
+    graph: KnowledgeGraph | None,
+    sides: Sequence[str],
+    *,
+    source: str,
 ) -> pl.DataFrame:
     """The table of ranks that do not say of which triples they are, with triples and sides.
 

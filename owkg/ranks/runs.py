@@ -1,8 +1,8 @@
 """TREC runs as a rank table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
-from owkg.ir.trec import Topics, read_qrels, read_run
+from owkg.ir.trec import Topics, read_qrels, read_run, run_of
 from owkg.kg import KnowledgeGraph, is_known, known_answers, num_candidates
 from owkg.kg.names import query_of
 from owkg.ranks.build import default_filters, described, filter_facts
@@ -47,10 +47,10 @@ class _Side(NamedTuple):
 
 
 def ranks_from_run(
-    path: StrPath,
+    path: StrPath | Mapping[Any, Any],
     graph: KnowledgeGraph | None = None,
     *,
-    qrels: StrPath | None = None,
+    qrels: StrPath | pl.DataFrame | None = None,
     split: str | None = None,
     num_entities: int | None = None,
     filter_splits: Sequence[str] | None = None,
@@ -69,9 +69,10 @@ def ranks_from_run(
     there are such answers, a column bounded is true for them.
 
     Args:
-        path: the run; .gz is unpacked.
+        path: the run, as `owkg.ir.trec.read_run` takes it; or a dictionary {query: {answer: score}}.
         graph: whose labels the run uses, and whose entities are the candidates.
-        qrels: file of lines `query 0 answer relevance`, at least 1 for a relevant answer; or
+        qrels: judgements, at least 1 for a relevant answer: a file, or a frame with the columns query, side,
+            entity, relation, answer and relevance; or
         split: of the graph, whose triples are the relevant answers, on the sides that the run asks for.
         num_entities: candidates before filtering, where there is no graph.
         filter_splits: of the graph; None: `default_filters` of `split` with a graph, none without.
@@ -93,10 +94,17 @@ def ranks_from_run(
     if graph is None and (split is not None or filter_splits):
         raise ArgumentError("kg", f"must be given for its splits, got none and {split or filter_splits!r}.")
     width = checks.real_number("tolerance", tolerance, 0, np.inf)
-    path, judgements = Path(path), None if qrels is None else Path(qrels)
     topics: Topics = "allowed" if graph is None else False
-    run = read_run(path, topics=topics)
-    judged = None if judgements is None else read_qrels(judgements, topics=topics)
+    if isinstance(path, Mapping):
+        run = run_of("systems", path, topics=topics).with_columns(tag=pl.lit("run"))
+        path = "`systems`"
+    else:
+        run = read_run(path := Path(path), topics=topics)
+    judgements = "`qrels`" if qrels is None or isinstance(qrels, pl.DataFrame) else Path(qrels)
+    if isinstance(qrels, pl.DataFrame):
+        judged = qrels.with_columns(line=pl.lit(None, pl.UInt32))
+    else:
+        judged = None if qrels is None else read_qrels(Path(qrels), topics=topics)
     if graph is None:
         size = checks.whole("num_entities", num_entities, 1)
         graph = _seen(size, run, judged)
@@ -106,7 +114,7 @@ def ranks_from_run(
         filters = default_filters(graph, split) if filter_splits is None else filter_splits
         facts = filter_facts(graph, filters)
     run = _with_ids(path, run, graph)
-    if judgements is not None and judged is not None:
+    if judged is not None:
         judged = _with_ids(judgements, judged, graph).filter(pl.col("relevance") >= 1)
     tags = run["tag"].unique().sort()
     sides = []
@@ -158,7 +166,7 @@ def _seen(size: int, run: pl.DataFrame, judged: pl.DataFrame | None) -> Knowledg
     return graph
 
 
-def _with_ids(path: Path, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
+def _with_ids(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
     """`frame` with ids of the graph in place of labels."""
     kinds = {"entity": graph.entities, "relation": graph.relations, "answer": graph.entities}
     for column, labels in kinds.items():

@@ -77,7 +77,7 @@ def with_more_seeds(
             one model.
     """
     if "seed" not in table.frame.columns or "seed" not in more.frame.columns:
-        hint = "a column seed in both would tell its runs apart"
+        hint = "a column seed in both would tell its runs apart, or --name makes them two models"
         raise ValueError(f"{source}: {named} is in {before} too; {hint}.")
     both = set(table.frame["seed"].unique()) & set(more.frame["seed"].unique())
     if both:

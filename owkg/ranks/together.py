@@ -14,7 +14,7 @@ from owkg.ranks.annotate import annotated, other_candidates
 from owkg.ranks.dataset import RankDataset, is_dataset
 from owkg.ranks.files import read_lacking
 from owkg.ranks.partitions import in_parts
-from owkg.ranks.reading import PLAIN, Reading
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.table import RankTable
@@ -25,8 +25,9 @@ def read_tables(
     graph: KnowledgeGraph | None = None,
     *,
     shares: Mapping[str, float] | Literal["uniform"] | None = None,
-    reading: Reading = PLAIN,
+    reading: TableReading = PLAIN,
     needed_by: str | None = None,
+    names: Sequence[str] | None = None,
 ) -> list[RankTable | RankDataset]:
     """The rank tables of some files; of several, each row names its model, the file's where it has none.
 
@@ -40,9 +41,11 @@ def read_tables(
         shares: of `owkg.ranks.reweight.reweighted`: by relation, or "uniform"; None: no weights.
         reading: what is said of the tables.
         needed_by: an argument that needs all ranks in memory; None: there is none.
+        names: of the models, one for each file, whatever their column model says; None: as they say.
 
     Raises:
-        ValueError: beginning with the file, if it is no rank table or not of the graph; naming `needed_by`,
+        ValueError: beginning with the file, if it is no rank table or not of the graph, or holds several
+            models where one name is given; naming `needed_by`,
             if there is not the memory.
     """
     tables: list[RankTable | RankDataset] = []
@@ -51,10 +54,15 @@ def read_tables(
     }
     needed_by = needed_by or whole_needed(reading, datasets.values())
     stays = bool(datasets) and in_parts(sum(of.rows for of in datasets.values()), needed_by=needed_by)
-    for path, name in zip(files, file_names(files), strict=True):
+    for path, name in zip(files, names or file_names(files), strict=True):
         if stays and path in datasets:
             of = datasets[path]
-            tables.append(of.called(name) if len(files) > 1 and "model" not in of.columns else of)
+            other = [one for one in of.unique("model") if one not in (None, name)] if names else []
+            if other:
+                text = f"is read in parts, whose column model has {other[0]!r}; it cannot be called {name!r}"
+                raise ValueError(f"{path}: {text}.")
+            called = (names is not None or len(files) > 1) and "model" not in of.columns
+            tables.append(of.called(name) if called else of)
             continue
         read = read_lacking(datasets.get(path, path), graph, reading)
         table = read.frame
@@ -80,14 +88,17 @@ def read_tables(
             )
         if shares is not None:
             table = reweighted(RankTable.trusted(table), None if shares == "uniform" else shares)
-        if len(files) > 1 and "model" not in table.columns:
+        if names is not None and "model" in table.columns and table["model"].n_unique() > 1:
+            count = table["model"].n_unique()
+            raise ValueError(f"{path}: holds {count} models, which one name, {name!r}, cannot rename.")
+        if names is not None or (len(files) > 1 and "model" not in table.columns):
             table = table.with_columns(model=pl.lit(name))
         tables.append(RankTable.trusted(table, read.about))
     _warn_unknown(shares, tables)
     return tables
 
 
-def whole_needed(reading: Reading, datasets: Iterable[RankDataset]) -> str | None:
+def whole_needed(reading: TableReading, datasets: Iterable[RankDataset]) -> str | None:
     """What needs all ranks of datasets in memory: ids, or a graph that gives candidates; None: nothing."""
     if reading.ids:
         return "ids"
@@ -137,7 +148,7 @@ def _models(table: RankTable | RankDataset) -> set[str]:
 def read_datasets(
     sources: Sequence[RankDataset | str | PathLike[str]],
     names: Sequence[str] | None = None,
-    reading: Reading = PLAIN,
+    reading: TableReading = PLAIN,
 ) -> list[RankDataset]:
     """The datasets in folders, patterns or files, each with a model, called as `read_tables` does.
 
@@ -163,7 +174,7 @@ def read_datasets(
 
 def file_names(files: Sequence[Path]) -> list[str]:
     """What the models of files are called that do not say it: their names without endings, if different."""
-    stems = [path.name.partition(".")[0] for path in files]
+    stems = [path.name.partition(".")[0] or path.name for path in files]
     return [
         stem if stems.count(stem) == 1 and path.exists() else str(path)
         for path, stem in zip(files, stems, strict=True)

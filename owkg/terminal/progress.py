@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Event, Thread, Timer
 from typing import Any, NamedTuple
 
+from owkg.terminal.tables import one_line
+
 # Work that is over sooner needs no bar.
 _PATIENCE_S = 1.0
 # Between lines.
@@ -35,6 +37,7 @@ def progress(title: str, unit: str = "") -> AbstractContextManager[Update]:
     """
     from rich.console import Console
 
+    title = one_line(title)
     console = Console(stderr=True)
     return _bar(console, title, unit) if console.is_terminal else _lines(title, unit)
 
@@ -68,7 +71,7 @@ def _line(title: str, unit: str, begin: float, told: list[_Told]) -> str:
     if told:
         first, last = told[0], told[-1]
         words.append(f"{last.done:,} of {last.total:,} {unit}")
-        words += [last.note] if last.note else []
+        words += [one_line(last.note)] if last.note else []
         words.append(_duration(now - begin))
         if last.done > first.done:
             left = (last.total - last.done) * (last.at - first.at) / (last.done - first.done)
@@ -90,12 +93,12 @@ def _bar(console: Any, title: str, unit: str) -> Iterator[Update]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.fields[counts]}"),
+        TextColumn("{task.fields[counts]}", markup=False),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(title, total=None, counts="", note="")
@@ -104,7 +107,9 @@ def _bar(console: Any, title: str, unit: str) -> Iterator[Update]:
     def update(done: int, total: int, note: str = "") -> None:
         if done < bar.tasks[task].completed:  # the next of several counts
             bar.reset(task)
-        bar.update(task, completed=done, total=total, counts=f"{done:,}/{total:,} {unit}", note=note)
+        bar.update(
+            task, completed=done, total=total, counts=f"{done:,}/{total:,} {unit}", note=one_line(note)
+        )
 
     patience.start()
     try:

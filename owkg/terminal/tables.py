@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import rich.table
 
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+# Characters that a terminal may take for commands, or that turn the order of others, but for ends of line;
+# as part of a class in a regular expression.
+CONTROL = "\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+# Bytes of a path that are no text stand as halves of characters, which nothing prints.
+_STRANGE = re.compile(f"[{CONTROL}\ud800-\udfff]")
 _LEAST = 24  # columns that the first one keeps, however long its names are
 
 
 def plain_text(text: object) -> str:
     """`text` with its control characters spelled out, such as `\\x1b`; ends of line stay."""
-    return _CONTROL.sub(_spelled, str(text))
+    return _STRANGE.sub(spelled, str(text))
+
+
+def one_line(text: object) -> str:
+    """`text` as `plain_text` has it, its ends of line spelled out as well."""
+    return plain_text(text).replace("\n", "\\x0a")
 
 
 def shown(value: float | None, digits: int = 4) -> str:
@@ -111,5 +120,7 @@ def _width(text: str) -> int:
     return max(map(cell_len, text.split("\n")))
 
 
-def _spelled(match: re.Match[str]) -> str:
-    return f"\\x{ord(match[0]):02x}"
+def spelled(match: re.Match[str]) -> str:
+    """A character by its number."""
+    number = ord(match[0])
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"

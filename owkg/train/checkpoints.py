@@ -1,7 +1,6 @@
 """Checkpoints: a folder a step, whole or not there, with checksums that tell if it is still whole."""
 
 import re
-import secrets
 import shutil
 import warnings
 import zipfile
@@ -19,6 +18,7 @@ from jax.tree_util import KeyPath
 from jaxtyping import Array
 
 from owkg.files import storage
+from owkg.files.begun import MARK, name_beside
 from owkg.train.hosts import by_first
 from owkg.train.layout import MeshLayout, host_blocks, put_at, unpadded
 from owkg.train.state import State
@@ -26,7 +26,7 @@ from owkg.train.state import State
 _MADE_BY = "owkg train, checkpoint"
 _STATE = "state.npz"
 # A checkpoint that is being written, as `made_folder` names it, or removed.
-_CUT_SHORT = re.compile(r"\.\d+\.[0-9a-f]{8}\.(new|old)")
+_CUT_SHORT = re.compile(rf"\.\d+\.{MARK}\.(new|old)")
 
 
 # (array of NumPy, its place in the state) to an array.
@@ -168,7 +168,7 @@ def checkpoint_steps(folder: Path) -> list[int]:
 def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
     """Removes all checkpoints but those of `steps`; each is whole, or no checkpoint any more."""
     for step in set(checkpoint_steps(folder)) - set(steps):
-        going = folder / f".{step}.{secrets.token_hex(4)}.old"
+        going = folder / name_beside(str(step), "old")
         (folder / str(step)).rename(going)
         shutil.rmtree(going)
 

@@ -15,6 +15,7 @@ from owkg import kg
 from owkg.files import storage
 from owkg.files.storage import written_aside
 from owkg.kg.graph import graph_checked
+from owkg.kg.read import Reading
 from owkg.train.checkpoints import checkpoint_steps, keep_checkpoints, noted_path, write_checkpoint
 from owkg.train.config import Training, config_text
 from owkg.train.hosts import by_first
@@ -46,6 +47,7 @@ def made_run(
     graph: kg.KnowledgeGraph,
     config: Training,
     graph_folder: Path | None,
+    reading: Reading,
     *,
     overwrite: bool,
     devices: int,
@@ -69,12 +71,18 @@ def made_run(
             "device": {"platform": device.platform, "kind": device.device_kind, "count": devices},
             "processes": jax.process_count(),
             "graph_folder": None if graph_folder is None else str(graph_folder.absolute()),
+            "graph_reading": reading._asdict(),
             "facts_sha256": facts_checksums(graph),
             "run_sha256": {name: storage.checksum(new / name) for name in _FIXED},
             "sha256": {} if graph_folder is None else _files(graph_folder),
         }
         storage.write_metadata(new, content | {_OWN: _json_checksum(content)})
         yield new
+
+
+def noted_reading(noted: dict[str, Any]) -> Reading:
+    """How the graph was read, by the metadata of a run; those of earlier versions say nothing of it."""
+    return Reading(**noted.get("graph_reading", {}))
 
 
 def facts_checksums(graph: object) -> dict[str, str]:

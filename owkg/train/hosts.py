@@ -19,6 +19,7 @@ from jax.experimental import multihost_utils
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.train.workers import is_loopback
 
 _T = TypeVar("_T")
 # Of the texts that processes tell each other, in bytes.
@@ -45,7 +46,7 @@ def connect(
     Raises:
         ValueError: if something is missing or out of range, or the coordinator does not answer in time.
     """
-    limit = checks.whole("timeout_s", timeout_s, 1)
+    limit, place = checks.whole("timeout_s", timeout_s, 1), ("", 0)
     if coordinator is not None:
         place = _address(coordinator)
         if num_processes is None or process_id is None:
@@ -68,8 +69,10 @@ def connect(
         try:
             # Its own limit, later than ours, ends the process.
             jax.distributed.initialize(
-                coordinator, num_processes, process_id, initialization_timeout=limit + 60
-            )
+                coordinator, num_processes, process_id, initialization_timeout=limit + 60,
+                # JAX would listen on all interfaces.
+                coordinator_bind_address=coordinator if coordinator and is_loopback(place[0]) else None,
+            )  # fmt: skip
         except (RuntimeError, ValueError) as error:
             why = str(error).splitlines()[0]
             if coordinator is None:

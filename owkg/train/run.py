@@ -18,6 +18,7 @@ from owkg.errors import ArgumentError
 from owkg.keys import reproducible
 from owkg.kg.graph import graph_checked
 from owkg.kg.labels import read_labels
+from owkg.kg.read import Reading
 from owkg.models import MODELS, Trained
 from owkg.train.checkpoints import (
     Checkpoint,
@@ -36,6 +37,7 @@ from owkg.train.folder import (
     RUN_LABELS,
     facts_checksums,
     made_run,
+    noted_reading,
     path_table,
     read_rows,
     require_unchanged,
@@ -57,6 +59,7 @@ class Run(NamedTuple):
         config: how it was trained.
         entities, relations: labels of their ids.
         graph_folder: where the graph was read, if it was.
+        reading: how it was read there.
         path: the rows of the training path.
     """
 
@@ -66,6 +69,7 @@ class Run(NamedTuple):
     entities: tuple[str, ...]
     relations: tuple[str, ...]
     graph_folder: Path | None
+    reading: Reading
     path: pl.DataFrame
 
 
@@ -76,6 +80,7 @@ def train(
     folder: Path,
     *,
     graph_folder: Path | None = None,
+    reading: Reading | None = None,
     devices: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -100,6 +105,7 @@ def train(
         config: how.
         folder: to write.
         graph_folder: where the graph comes from; its checksums are noted.
+        reading: how it was read there, which is noted too; None: by the files.
         devices: how many of those that JAX sees; None: one, or all where several processes are connected.
         resume: whether to go on with the run in `folder`, from its newest checkpoint.
         overwrite: whether a run that is there may be replaced.
@@ -152,7 +158,9 @@ def train(
         place = folder
         if not resume:
             count = 1 if layout is None else layout.mesh.size
-            new = made_run(folder, graph, config, graph_folder, overwrite=overwrite, devices=count)
+            new = made_run(
+                folder, graph, config, graph_folder, reading or Reading(), overwrite=overwrite, devices=count
+            )
             place = by_first(lambda: making.enter_context(new)) or folder
         while (snapshot := next(walk, None)) is not None:
             if watch is not None and snapshot.step in moments:
@@ -201,6 +209,11 @@ def run_config(folder: Path, **settings: object) -> Training:
     return read_config(path, **(before | settings))
 
 
+def run_reading(folder: Path) -> Reading:
+    """How the graph of a run was read; ValueError if `folder` is no folder of a run."""
+    return noted_reading(require_unchanged(folder))
+
+
 def saved_steps(folder: Path) -> list[int]:
     """The steps of a run that have a checkpoint, increasing; none if `folder` is no run."""
     return checkpoint_steps(folder / CHECKPOINTS)
@@ -224,7 +237,7 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
     """As `load_run`, with arrays as `put` makes them (`owkg.train.checkpoints.read_checkpoint`)."""
     noted = require_unchanged(folder)
     config = run_config(folder)
-    entities, relations = (read_labels(folder / name, openke=False) for name in RUN_LABELS.values())
+    entities, relations = (read_labels(folder / name) for name in RUN_LABELS.values())
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
         raise ValueError(f"{folder}: holds no checkpoint yet.")
@@ -251,6 +264,7 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
         entities,
         relations,
         None if graph_folder is None else Path(graph_folder),
+        noted_reading(noted),
         path_table(rows),
     )
 
@@ -273,7 +287,7 @@ def _begin(
         was, now = next(pair for pair in pairs if pair[0] != pair[1])
         raise ValueError(f"{folder / CONFIG}: is of another training: {was!r} there, {now!r} asked for.")
     for kind, name in RUN_LABELS.items():
-        if read_labels(folder / name, openke=False) != getattr(graph, kind):
+        if read_labels(folder / name) != getattr(graph, kind):
             raise ValueError(f"{folder / name}: are other labels than the graph's.")
     if noted.get("facts_sha256") != facts_checksums(graph):
         raise ValueError(f"{folder}: was trained on other facts than those of the graph.")

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
+from owkg.files.begun import short
 from owkg.files.storage import remove_begun
 
 try:
@@ -30,7 +31,7 @@ def alone(folder: Path) -> Iterator[None]:
         ValueError: if another process does.
     """
     place = folder.absolute()
-    path = place.with_name(f".{place.name}.lock")
+    path = place.with_name(f".{short(place.name)}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = _locked(path)

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.storage import read_metadata
 from owkg.kg import KnowledgeGraph, read_graph, seen_part
+from owkg.kg.read import Reading
 from owkg.models import Trained, import_embeddings, read_embeddings
 from owkg.models.embeddings_import import refuse_labels
 from owkg.models.kinds import kind
@@ -51,9 +52,15 @@ def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step:
         raise FileNotFoundError(f"{file.path}: is no file.")
 
 
-def of_embeddings(
-    file: Embedded, kg: Path, unseen: str, *, read: Callable[[Path], KnowledgeGraph] = read_graph
-) -> Scorer:
+def read_as(folder: Path, reading: Reading) -> KnowledgeGraph:
+    """The graph in a folder, as `read_graph` reads it when told so."""
+    return read_graph(folder, **reading._asdict())
+
+
+Read = Callable[[Path, Reading], KnowledgeGraph]
+
+
+def of_embeddings(file: Embedded, kg: Path, unseen: str, *, read: Read = read_as) -> Scorer:
     """The scorer of a file of embeddings, on the graph that `read` finds in `kg`; `unseen`: see `seen_of`."""
     if file.model is not None:
         kind(file.model)
@@ -61,24 +68,26 @@ def of_embeddings(
     name = file.model or found.model
     if name is None:
         raise ArgumentError("embeddings", f"needs --model: {file.path} does not say which it is of.")
-    graph = read(kg)
+    graph = read(kg, Reading())
     seen = seen_of(file.path, graph, found.entities, found.relations, unseen)
     layouts = {"layout": file.layout, "relation_layout": file.relation_layout}
-    return Scorer(import_embeddings(found, seen, name, **layouts, **file.options), graph, seen)
+    with naming({"layout": "`embedding_layout`"}):
+        trained = import_embeddings(found, seen, name, **layouts, **file.options)
+    return Scorer(trained, graph, seen)
 
 
-def of_run(
-    run: Path, kg: Path | None, step: str, unseen: str, *, read: Callable[[Path], KnowledgeGraph] = read_graph
-) -> Scorer:
+def of_run(run: Path, kg: Path | None, step: str, unseen: str, *, read: Read = read_as) -> Scorer:
     """The scorer of a folder of `owkg train`; warns where the graph has other facts than it was trained with.
 
     `kg` is the folder of the graph (None: that of the training), `step` "best", "last" or a number.
+    `read` is told how the graph of the training was read, or of another folder that nothing is known.
     """
     loaded = load_run(run, step=int(step) if step.isdecimal() else step)
     folder = loaded.graph_folder if kg is None else kg
     if folder is None:
         raise ValueError(f"{run}: does not name the folder of its graph; name it by `kg`.")
-    graph = read(folder)
+    same = loaded.graph_folder is not None and folder.absolute() == loaded.graph_folder
+    graph = read(folder, loaded.reading if same else Reading())
     seen = graph
     if unseen != "error":
         seen = seen_of(run, graph, loaded.entities, loaded.relations, unseen)

@@ -9,6 +9,7 @@ import polars as pl
 
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, read_graph
+from owkg.kg.read import Reading
 from owkg.train import workers
 from owkg.train.config import Training, changed
 from owkg.train.folder import CONFIG
@@ -59,6 +60,7 @@ def train_seeds(
     folder: Path,
     *,
     place: workers.Where | None = None,
+    reading: Reading | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> pl.DataFrame:
     """Trains a run for each seed; those that are there are gone on with, and those at their end are read.
@@ -69,6 +71,7 @@ def train_seeds(
         seeds: all different.
         folder: of the runs `seed-0`, `seed-1` and so on.
         place: of the cluster, one run a task; None: this process, one run after the other.
+        reading: how the folder of the graph is read; None: by its files.
         on_progress: told steps done in all runs, of how many, and loss and speed of one in words.
 
     Returns:
@@ -82,8 +85,9 @@ def train_seeds(
     if not seeds or len(set(seeds)) < len(seeds):
         raise ArgumentError("seeds", f"must be some numbers, each once, got {list(seeds)}.")
     runs = [folder.absolute() / f"{_NAMED}{seed}" for seed in seeds]
+    layout, duplicates = reading or Reading()
     tasks = [
-        (str(graph_folder.absolute()), changed(config, seed=seed), str(run))
+        (str(graph_folder.absolute()), layout, duplicates, changed(config, seed=seed), str(run))
         for seed, run in zip(seeds, runs, strict=True)
     ]
     steps: dict[int, tuple[int, int]] = {}
@@ -103,12 +107,24 @@ def train_seeds(
 
 
 def _trained(
-    graph: str, config: Training, folder: str, told: Callable[[int, int, str], None] = workers.told
+    graph: str,
+    layout: str | None,
+    duplicates: str,
+    config: Training,
+    folder: str,
+    told: Callable[[int, int, str], None] = workers.told,
 ) -> dict[str, object]:
     """The row of a run, trained or gone on with."""
     place = Path(folder)
+    reading = Reading(layout, duplicates)
     run = train(
-        _graph(graph), config, place, graph_folder=Path(graph), resume=place.is_dir(), on_progress=told
+        _graph(graph, reading),
+        config,
+        place,
+        graph_folder=Path(graph),
+        reading=reading,
+        resume=place.is_dir(),
+        on_progress=told,
     )
     rows = run.path.filter(pl.col("step") == run.step).to_dicts()
     measured = {name.removeprefix(_PREFIX): of for name, of in rows[0].items() if name.startswith(_PREFIX)}
@@ -116,5 +132,5 @@ def _trained(
 
 
 @cache
-def _graph(folder: str) -> KnowledgeGraph:
-    return read_graph(folder)
+def _graph(folder: str, reading: Reading) -> KnowledgeGraph:
+    return read_graph(folder, **reading._asdict())

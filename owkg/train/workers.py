@@ -1,10 +1,12 @@
 """Independent tasks on a cluster of Dask, or on processes of this machine."""
 
 import hashlib
+import ipaddress
 import os
 import platform
 import sys
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +23,7 @@ TIMEOUT_S = 10.0
 # Workers that may die under a task before it is given up.
 _DEATHS = 5
 _TOPIC = "owkg-progress"
+_LOOPBACK = "127.0.0.1"
 # A difference in one of these may change a result.
 _PACKAGES = ("owkg", "jax", "jaxlib", "numpy", "polars", "optax")
 
@@ -86,6 +89,8 @@ def run_tasks(
     """
     distributed = _dask()
     with _client(distributed, place) as client:
+        if place.scheduler is not None:
+            _warn_of_network(distributed, place.scheduler)
         _require_alike(client, folder, ("owkg", function.__module__.partition(".")[0]))
         offered = [of.get("resources", {}) for of in client.scheduler_info(n_workers=-1)["workers"].values()]
         needs = {"GPU": 1} if any(of.get("GPU") for of in offered) else None
@@ -147,6 +152,39 @@ def _dask() -> ModuleType:
     return distributed
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host, by name or address, is this machine and no other machine reaches it."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _security(distributed: ModuleType) -> Any:
+    """Keys of this run alone: without them any user of this machine could have the workers run code."""
+    if find_spec("cryptography") is None:
+        warnings.warn(
+            "other users of this machine can reach the workers, because the package cryptography is not "
+            "installed: `pip install 'owkg[cluster]'`.",
+            stacklevel=2,
+        )
+        return None
+    return distributed.Security.temporary()
+
+
+def _warn_of_network(distributed: ModuleType, scheduler: str) -> None:
+    """Warns where what is told a scheduler, code included, goes through a network as it is."""
+    host = distributed.comm.get_address_host(scheduler)
+    if not scheduler.startswith("tls://") and not is_loopback(host):
+        warnings.warn(
+            f"the scheduler {scheduler} is neither encrypted nor does it ask who calls: whoever reaches its "
+            "port can run code on its workers. Addresses of tls:// are safe (distributed.comm.tls).",
+            stacklevel=2,
+        )
+
+
 @contextmanager
 def _client(distributed: ModuleType, place: Where) -> Iterator[Any]:
     """A client of the scheduler, or of one that is made with processes of this machine."""
@@ -158,17 +196,25 @@ def _client(distributed: ModuleType, place: Where) -> Iterator[Any]:
             config.set(options),
             distributed.LocalCluster(
                 n_workers=place.workers, threads_per_worker=1, dashboard_address=None, memory_limit=None,
-                silence_logs=50, scheduler_kwargs={"dashboard_address": ":0"},  # a free port, not 8787
+                silence_logs=50, host=_LOOPBACK, security=_security(distributed),
+                scheduler_kwargs={"dashboard_address": f"{_LOOPBACK}:0"},  # a free port, not 8787
             ) as local,
             distributed.Client(local, set_as_default=False) as client,
         ):  # fmt: skip
             yield client
         return
     try:
-        # A client of a malformed address speaks of it when it is collected as well.
+        # A client without an address or its keys speaks of it when it is collected as well.
         distributed.comm.get_address_host_port(place.scheduler)
-        client = distributed.Client(place.scheduler, timeout=TIMEOUT_S, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+        security = distributed.Security()
+        if place.scheduler.startswith("tls://") and not security.tls_client_cert:
+            raise ValueError(
+                "it needs the certificates that Dask's configuration names: distributed.comm.tls"
+            )
+        client = distributed.Client(
+            place.scheduler, timeout=TIMEOUT_S, set_as_default=False, security=security
+        )
+    except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ArgumentError(
             "scheduler", f"must be the address of a Dask scheduler, got {place.scheduler}: {words}."

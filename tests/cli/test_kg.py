@@ -60,7 +60,7 @@ def test_the_layout_can_be_named(call, refused, folder):
     for name in ("entity2id.txt", "relation2id.txt"):
         (folder / name).write_text("1\nann\t0\n")
     err = refused("kg", "info", folder)
-    assert "layout openke" in err
+    assert "--layout labelled" in err
     assert call("kg", "info", folder, "--layout", "labelled")[0] == 0
 
 

@@ -119,11 +119,23 @@ def test_labels_that_cannot_be_written(tmp_path, column, label):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_system_in_two_files(tmp_path):
-    for name in ("x.run", "y.run"):
+def test_systems_of_one_tag_are_named_by_their_files(tmp_path):
+    for name in ("x.run", "y.run", "d/x.run"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("a|r|? Q0 b 1 0.5 m\n")
-    with pytest.raises(ValueError, match=r"y\.run: the system 'm' is in .*x\.run too"):
-        read_runs([tmp_path / "x.run", tmp_path / "y.run"])
+    x, y, other = (tmp_path / name for name in ("x.run", "y.run", "d/x.run"))
+    with pytest.warns(UserWarning, match="called 'm': these are named by their files, x, y"):
+        assert read_runs([x, y])["model"].to_list() == ["x", "y"]
+    with pytest.warns(UserWarning, match="named by their files"):
+        assert read_runs([x, other])["model"].to_list() == [str(x), str(other)]
+    y.write_text("a|r|? Q0 b 1 0.5 m\na|r|? Q0 b 1 0.5 n\n")
+    with pytest.warns(UserWarning, match="x, y/m"):
+        assert read_runs([x, y])["model"].to_list() == ["x", "y/m", "n"]
+    with pytest.raises(ValueError, match=r"y\.run: holds 2 systems \('m', 'n'\), which one name, 'b'"):
+        read_runs({"a": x, "b": y})
+    with pytest.raises(ValueError, match=r"x\.run: is given twice"):
+        read_runs([x, x])
+    assert read_runs({"a": x, "b": other, "c": {"a|r|?": {"b": 1}}})["model"].to_list() == ["a", "b", "c"]
 
 
 def test_several_tags_of_one_file(tmp_path):

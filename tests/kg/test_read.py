@@ -458,15 +458,14 @@ def test_a_bad_line_is_named(made, blocks, files, file, line, message):
 
 BAD_FOLDERS = [
     ({}, "got an empty folder"),
-    ({"notes.md": "x"}, "train.txt or train.tsv .* got notes.md"),
+    ({"notes.md": "x"}, "train.txt, train.tsv or train.csv .* got notes.md"),
     ({"test.txt": TEST}, r"must hold the split train \(layout labelled\), got test.txt"),
     ({"train.txt": TRAIN, "train.tsv": TRAIN}, "one file of the split train, got train.tsv and train.txt"),
     ({"train.txt": TRAIN, "train.txt.gz": TRAIN}, "one file of the split train"),
     (LABELLED | {"dev.txt": TEST, "valid.txt": TEST}, "one file of the split valid"),
-    (OPENKE | DICTS, "several .openke: .*; rotate: .*entities.dict"),
+    (OPENKE | ROTATE, "several .openke: .*; rotate: .*entities.dict.*; name one with `layout`"),
     (DICTS, "split train"),
     (IDS, "split train"),
-    ({"train.txt": TRAIN, "entities.dict": DICTS["entities.dict"]}, "must hold relations.dict"),
     ({k: v for k, v in OPENKE.items() if k != "entity2id.txt"}, "must hold entity2id.txt"),
     ({k: v for k, v in OPENKE.items() if k != "train2id.txt"}, r"split train \(layout openke\), got test2id"),
     (OPENKE | {"entity2id.txt.gz": OPENKE["entity2id.txt"]}, "got both"),

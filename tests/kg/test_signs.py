@@ -65,7 +65,7 @@ def test_a_header_line_is_an_error_that_names_file_and_line(tmp_path, header, id
 
 def test_a_header_of_another_order_says_so(tmp_path):
     folder = _written(tmp_path, _rows(), header="head\ttail\trelation", splits=("train",))
-    with pytest.raises(ValueError, match="delete it and put the columns into the order head, relation, tail"):
+    with pytest.raises(ValueError, match=r"its columns .`layout` head=head,relation=relation,tail=tail."):
         read_graph(folder)
 
 

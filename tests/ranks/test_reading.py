@@ -9,7 +9,7 @@ import pytest
 import owkg
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankDataset, RankTable, convert, read_ranks, validated
-from owkg.ranks.reading import Reading
+from owkg.ranks.reading import TableReading
 
 ROWS = {
     "head": ["a", "b"],
@@ -228,7 +228,7 @@ def test_what_no_realistic_rank_is(rank):
 
 def test_said_twice():
     with pytest.raises(ValueError, match="`realistic` must be absent with `untied`"):
-        Reading(untied=True, realistic=True)
+        TableReading(untied=True, realistic=True)
     with pytest.raises(ValueError, match="`untied` must be"):
         read_ranks(HALVES, untied="no")
     with pytest.raises(ValueError, match="`candidates` must be an option or the column"):
@@ -355,7 +355,7 @@ def test_tables_of_python(form):
     [
         ([TABLE, TABLE], r"`systems` must have names where they are tables without a column model"),
         (TABLE, "`systems` must be several"),
-        ({"a": TABLE, "b": 3}, "`systems` must be a DataFrame"),
+        ({"a": TABLE, "b": 3}, "`systems` must be rank tables, paths or dictionaries, got 3"),
         ({"a": TABLE, "b": {"head": [1, 2], "tail": [1]}}, "`systems` must be columns of one length"),
         ({"a": TABLE, "b": TABLE.drop("side")}, "`systems` must hold rank tables: b: no column side"),
     ],
@@ -386,7 +386,7 @@ def test_folders_of_tables_without_candidates(tmp_path):
         assert read_ranks(path, graph=GRAPH, untied=True).frame["candidates"].to_list() == [3]
         assert owkg.evaluate(path, "mr", graph=GRAPH, untied=True)["value"].item() == 2
     with pytest.raises(ValueError, match="no column candidates"):
-        RankDataset.of(tmp_path / "f", Reading(untied=True))
+        RankDataset.of(tmp_path / "f", TableReading(untied=True))
 
 
 def test_other_tables_in_a_folder_are_told(tmp_path):

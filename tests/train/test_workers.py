@@ -1,11 +1,14 @@
 """Tasks on workers of Dask: results in order, workers that die, and what is refused."""
 
 import operator
+import os
 import platform
+import warnings
 from pathlib import Path
 
 import pytest
 
+from owkg.errors import ArgumentError
 from owkg.train import workers
 from owkg.train.workers import Where, run_tasks, where
 
@@ -25,6 +28,28 @@ def dies_once(place, number):
 
 def dies():
     os.kill(os.getpid(), signal.SIGKILL)
+
+def listening(root):
+    # Local addresses, hexadecimal, on which a process and its descendants listen.
+    parents = {}
+    for one in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(one.parent.name)] = int(one.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    tree = {root}
+    while more := {child for child, parent in parents.items() if parent in tree} - tree:
+        tree |= more
+    held = set()
+    for one in tree:
+        for file in Path(f"/proc/{one}/fd").glob("*"):
+            try:
+                held.add(os.readlink(file))
+            except OSError:
+                continue
+    tables = [Path("/proc/net", kind).read_text().splitlines() for kind in ("tcp", "tcp6")]
+    lines = [line.split() for table in tables for line in table]
+    return [line[1].partition(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in held]
 
 def gpus():
     from distributed import get_worker
@@ -104,6 +129,56 @@ def test_a_scheduler_that_does_not_answer_or_has_no_workers(tmp_path, monkeypatc
         place = Where(scheduler=local.scheduler_address)
         with pytest.raises(ValueError, match="`scheduler` must have workers"):
             run_tasks(operator.add, [(1, 1)], place, tmp_path)
+
+
+LOOPBACK = {"0100007F", "00000000000000000000000001000000"}
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="lists no sockets")
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_nothing_listens_beyond_this_machine(tasks, tmp_path, monkeypatch, encrypted, recwarn):
+    if not encrypted:
+        found = workers.find_spec
+        without = lambda name: None if name == "cryptography" else found(name)  # noqa: E731
+        monkeypatch.setattr(workers, "find_spec", without)
+    (addresses,) = run_tasks(tasks.listening, [(os.getpid(),)], Where(), tmp_path)
+    assert len(addresses) >= 4
+    assert set(addresses) <= LOOPBACK
+    told = [str(one.message) for one in recwarn if "can reach the workers" in str(one.message)]
+    assert len(told) == (not encrypted)
+
+
+def test_the_workers_of_a_run_ask_for_its_keys(tmp_path, monkeypatch):
+    """Others who reach their ports have none; a scheduler of tls:// is reached by those that Dask is told."""
+    import distributed
+    from dask import config
+
+    monkeypatch.setattr(workers, "TIMEOUT_S", 1)
+    with workers._client(distributed, Where()) as client:
+        address = client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        with pytest.raises(ArgumentError, match="scheduler"):
+            run_tasks(operator.add, [(1, 1)], Where(address.replace("tls:", "tcp:")), tmp_path)
+        keys = client.security
+        names = {"ca-file": keys.tls_ca_file}
+        names |= {"client.key": keys.tls_client_key, "client.cert": keys.tls_client_cert}
+        with config.set({f"distributed.comm.tls.{name}": key for name, key in names.items()}):
+            assert run_tasks(operator.add, [(1, 1)], Where(address), tmp_path) == [2]
+
+
+def test_a_scheduler_of_a_network_is_warned_of_unless_it_is_encrypted(tmp_path):
+    import distributed
+
+    warn = workers._warn_of_network
+    for address in ("tcp://10.0.0.7:8786", "tcp://[2001:db8::1]:8786", "node7:8786"):
+        with pytest.warns(UserWarning, match="is neither encrypted nor does it ask who calls"):
+            warn(distributed, address)
+    for address in ("tls://10.0.0.7:8786", "tcp://127.0.0.1:8786", "tcp://localhost:1", "tcp://[::1]:8786"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warn(distributed, address)
+    with pytest.raises(ArgumentError, match="needs the certificates that Dask's configuration names"):
+        run_tasks(operator.add, [(1, 1)], Where(scheduler="tls://127.0.0.1:9"), tmp_path)
 
 
 def test_where():

@@ -1,7 +1,6 @@
 """`owkg audit`: what may be concluded from ranks, when many true answers are missing."""
 
 import json
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -11,14 +10,17 @@ from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
 from owkg.cli.options import (
     Format,
     GraphOfSystems,
+    GraphOptions,
+    Names,
     OutputFormat,
     Seed,
     TableOptions,
     TestName,
+    named_files,
     names_given,
     split_list,
 )
-from owkg.cli.output import cell, show, written_together
+from owkg.cli.output import cell, show, write_csv, written_together, wrote
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, printed, probability_range
@@ -35,7 +37,9 @@ def audit(
     *,
     qrels: str | None = None,
     lists: list[Path] | None = None,
+    name: Names = None,
     kg: GraphOfSystems = None,
+    how: GraphOptions,
     metric: list[str] | None = None,
     average: str = "answers",
     sparsity: str | None = None,
@@ -65,7 +69,9 @@ def audit(
         files (FILE...): Rank tables (.parquet, .csv, .tsv, folders of Parquet files; a column model tells
             systems apart) or TREC runs.
         qrels (QRELS): Which answers are relevant, for TREC runs: a file or a split.
-        lists (RUN): TREC run of a system's best candidates, as owkg evaluate --lists writes it; one of each.
+        lists (RUN): Run of a system's best candidates, as owkg evaluate --lists and owkg ranks convert
+            --lists write it; one of each. It belongs to the system that it names (by tag, or by file where
+            tags are the same), or if no list names one, to the system in its place.
             With them, answers that turn an order are named. They need --kg. TREC runs that list every
             candidate, without --kg, are their own lists.
         metric: Such as mrr, hits@10, p-mrr@1/2; several with commas. Absent: mrr, hits@10.
@@ -107,6 +113,7 @@ def audit(
     from owkg.auditing import audit as audited
 
     check_readable([*(lists or ()), sample, *(file for file in judged or () if not file.is_dir())])
+    systems = named_files(files, name)
     given = [*map(Path, [qrels] if qrels else []), *(judged or ()), sample]
     if report:
         from owkg.report import ENDINGS
@@ -127,10 +134,10 @@ def audit(
     names = names_given("metric", metric, ())
     with noted(), progress("Auditing", "metrics") as update:
         found = audited(
-            files,
+            systems,
             **({"metrics": names} if names else {}),
             qrels=qrels,
-            graph=graph_of(kg),
+            graph=graph_of(kg, how),
             lists=lists or None,
             average=split_list(average),
             sparsity=_range("sparsity", sparsity),
@@ -152,7 +159,7 @@ def audit(
         from owkg.report import write_report
 
         write_report(found, path)
-        print(f"wrote {path}", file=sys.stderr)
+        wrote(path)
     if form is Format.JSON:
         show(form, found.payload())
     else:
@@ -181,7 +188,7 @@ def _write(found: "Audit", out: Path) -> None:
     named = {f"audit_{name}.csv": table for name, table in found.items() if len(table)}
     with written_together(out) as aside:
         for name, table in named.items():
-            table.write_csv(aside / name)
+            write_csv(table, aside / name)
         if len(facts := found.facts.unique(["query", "answer"], maintain_order=True)):
             write_sheet(facts, aside / AUDIT_SHEET, seed=0)
             write_design(aside / AUDIT_SHEET, Design.SHEET, made_by="owkg audit")

@@ -8,7 +8,7 @@ import typer
 from owkg.cli import options
 from owkg.cli.commands import Given
 from owkg.cli.inputs import graph_of, names_of_systems, noted
-from owkg.cli.options import split_list
+from owkg.cli.options import named_files, split_list
 from owkg.cli.output import show
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
@@ -20,6 +20,8 @@ def compare(
     given: Given,
     qrels: list[str] | None = None,
     kg: options.GraphOfSystems = None,
+    how: options.GraphOptions,
+    name: options.Names = None,
     metric: options.MetricsOfSystems = None,
     by: str = "",
     test: options.TestName = "randomisation",
@@ -66,14 +68,14 @@ def compare(
         given.refuse(["draws"], f"has no effect with --test {test}, which draws nothing")
     if out is not None:
         writable_folder(out)
-    names = names_of_systems(metric)
+    systems, names = named_files(files, name), names_of_systems(metric)
     measures = measures_named(names)
     with noted(), progress("comparing", "metrics") as update:
         comparison = compared(
-            files,
+            systems,
             names if measures is None else [one.name for one in measures],
             qrels=qrels,
-            graph=graph_of(kg),
+            graph=graph_of(kg, how),
             by=split_list(by),
             test=test,
             correction=correction,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from owkg.cli.output import Table, cell, interval, number, written_together
+from owkg.cli.output import Table, cell, interval, number, write_csv, written_together
 from owkg.terminal.latex import latex_escaped
 from owkg.terminal.markdown import marked
 from owkg.terminal.tables import line, printed
@@ -27,7 +27,7 @@ def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
     with written_together(out) as aside:
         for name, table in found.items():
             if len(table):
-                table.write_csv(aside / f"compare_{name}.csv")
+                write_csv(table, aside / f"compare_{name}.csv")
         asl_figure(found["pairs"].with_columns(panel), aside / "compare_asl")
         if len(sets) > 1:
             values = found["values"].with_columns(panel=pl.col("metric"))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.inputs import check_readable, graph_and_notes
-from owkg.cli.options import DESIGN_HELP, Format, Level, OutputFormat, split_list
+from owkg.cli.options import DESIGN_HELP, Format, GraphOptions, Level, OutputFormat, split_list
 from owkg.cli.output import show, table_of
 from owkg.errors import naming
 
@@ -15,6 +15,7 @@ def missing(
     qrels: Path,
     *,
     kg: Path,
+    how: GraphOptions,
     split: str = "test",
     by: str = "",
     unit: str = "answer",
@@ -52,10 +53,10 @@ def missing(
     from owkg.pools.missing import design_of, found_by_depth, judgements, missing_share
 
     check_readable([sample, None if qrels.is_dir() else qrels])
-    graph, notes = graph_and_notes(kg)
+    graph, notes = graph_and_notes(kg, how)
     judged, candidates, known = judgements(qrels, design)
     drawn = None if sample is None else judgements(sample).qrels
-    how = design_of(known, judged, drawn)
+    chosen = design_of(known, judged, drawn)
     with naming({"qrels": f"{qrels}:"}):
         found = missing_share(
             judged,
@@ -66,7 +67,7 @@ def missing(
             level=level,
             ci=ci,
             sample=drawn,
-            design=how,
+            design=chosen,
         )
     hidden = [name for name in fact_splits(graph) if name not in known_splits(graph, split)]
     if any(len(graph.splits[name]) for name in hidden):
@@ -74,11 +75,11 @@ def missing(
     depths = None
     if candidates is not None:
         depths = found_by_depth(judged, candidates, graph, split=split, level=level)
-    least = "" if how.estimates else ", at least"
+    least = "" if chosen.estimates else ", at least"
     heads = [f"sparsity{least}" if name == "sparsity_at_least" else name for name in found.columns]
     tables = [table_of(f"Sparsity of {split}{least}; by {unit}", found, ".3f")._replace(columns=heads)]
-    payload = {"design": str(how), "sparsity": found}
+    payload = {"design": str(chosen), "sparsity": found}
     if depths is not None:
         tables.append(table_of("Judged candidates by depth", depths, ".3f"))
         payload["depths"] = depths
-    show(form, payload, tables, [f"design: {how}, {how.in_words}"], notes=notes)
+    show(form, payload, tables, [f"design: {chosen}, {chosen.in_words}"], notes=notes)

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import noted, noted_line
-from owkg.cli.options import Format, OutputFormat, Overwrite, TableOptions
+from owkg.cli.inputs import noted_line
+from owkg.cli.options import Format, GraphOptions, Names, OutputFormat, Overwrite, TableOptions, named_files
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
 _SHOWN = 10  # relations that lose most by the rules
 # Options that say nothing about sheets that are read back.
 _OF_POOLS = (
-    *("runs", "depth", "kg", "truth", "filter_", "names", "intersect", "closed_world", "covered", "rule"),
-    *("columns", "untied", "realistic", "candidates", "ids"),
+    *("runs", "name", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
+    *("closed_world", "covered", "rule", "columns", "untied", "realistic", "candidates", "ids"),
     *("min_share", "budget", "templates", "sampled", "sources", "source_template"),
 )
 _OF_SHEETS = ("pool_", "changed", "conflicts", "third", "annotations", "expert", "expert_sample")
@@ -72,8 +72,10 @@ def pool(
     runs: list[Path] | None = None,
     *,
     given: Given,
+    name: Names = None,
     depth: int | None = None,
     kg: Path | None = None,
+    how: GraphOptions,
     out: Path | None = None,
     truth: str | None = None,
     closed_world: bool = False,
@@ -111,7 +113,7 @@ def pool(
     says how far an expert agrees with a sample of the labels.
 
     Args:
-        runs (RUN...): TREC runs of one system or several, .gz or not; or rank tables.
+        runs (RUN...): Runs of one system or several, .gz or not; or rank tables.
         depth: How many answers of each list are pooled.
         kg (DIR): Folder of the graph whose labels the runs use; not for topics.
         out: Folder to write; with --read, the file of judgements to write.
@@ -155,12 +157,14 @@ def pool(
     given.refuse(_OF_SHEETS, "has no effect without --read")
     if not runs:
         raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
+    how.require(kg)
     if depth is None:
         raise ValueError("`depth` must be given to make a pool.")
     if truth is None:
         given.refuse(["closed_world", "covered"], "needs --truth")
     if min_share is not None and "type" not in (rule or []):
         raise ValueError("`min_share` has no effect without --rule type.")
+    systems = named_files(runs, name)
     from owkg.pools.folder import write_pool
 
     settings = {
@@ -181,8 +185,9 @@ def pool(
         words["source"] = ""
     said = tables.reading()
     named = {"run": "RUN"} | ({} if said.said else {"candidates": "RUN"})
-    with noted(), naming(named):
-        card = write_pool(runs, kg, out, settings, **words, overwrite=overwrite, reading=said)
+    with naming(named):
+        words |= {"reading": how.reading(), "tables": said}
+        card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite)
     rows = card["sizes"]
     sizes = Table("", list(rows[0]), [[f"{value:,}" for value in row.values()] for row in rows])
     told = f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge"

@@ -29,6 +29,8 @@ def stability(
     *,
     qrels: str | None = None,
     kg: options.GraphOfSystems = None,
+    how: options.GraphOptions,
+    name: options.Names = None,
     metric: options.MetricsOfSystems = None,
     size: str | None = None,
     unit: Literal["query", "triple"] = "query",
@@ -36,7 +38,7 @@ def stability(
     coefficient: str = "tau",
     ties: options.Ties = None,
     intersect: options.Intersect = False,
-    how: options.TableOptions,
+    table: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
     form: options.OutputFormat = options.Format.TABLE,
@@ -69,13 +71,15 @@ def stability(
     from owkg.judge.systems import qrels_ranks, seed_notes, tie_rule
     from owkg.judge.topics import topic_scores
 
+    systems = options.named_files(files, name)
     names, sizes = names_of_systems(metric), _numbers(size or _SIZES)
     measures = measures_named(names)
     chosen = (metrics_given(names) or []) if measures is None else []
+    how.require(kg)
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}
-    reading = how.reading()
+    reading = table.reading()
     needs = {"qrels": qrels is not None, "kg": kg is not None}
     needs |= {"intersect": intersect, "unit": unit == "triple"}
     rule = "realistic"
@@ -89,15 +93,15 @@ def stability(
                 raise ValueError("`kg` has no effect on measures of lists.")
             if reading.said:
                 raise ArgumentError(reading.said, "is of rank metrics, not of measures of lists.")
-            read = topic_scores(files, qrels, measures, intersect=intersect)
+            read = topic_scores(systems, qrels, measures, intersect=intersect)
         elif (
-            dataset := dataset_of(files, ties=ties, needs=needs, reading=reading, lacking=kg is not None)
+            dataset := dataset_of(systems, ties=ties, needs=needs, reading=reading, lacking=kg is not None)
         ) is not None:
             rule = tie_rule(ties, [])
             with progress("reading", "parts") as update:
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
-            (one,) = qrels_ranks(files, qrels, graph_of(kg), intersect=intersect, reading=reading)
+            (one,) = qrels_ranks(systems, qrels, graph_of(kg, how), intersect=intersect, reading=reading)
             require_placed(one.tables, chosen, ties)
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
@@ -111,16 +115,16 @@ def stability(
     if size is None:
         sizes = [share for share in sizes if 0 < round(share * count) < count]
     with progress("drawing", "draws") as update:
-        drawn: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
+        told: dict[str, Any] = {"coefficient": coefficient, "on_progress": update}
         if unit == "query":
-            found = measured(seed, read, sizes, draws, **drawn)
+            found = measured(seed, read, sizes, draws, **told)
         else:
-            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **drawn)
-    table = _table(found)
+            found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **told)
+    shown = _table(found)
     if out is not None:
-        _write(found, table, coefficient, out)
-    payload = {"coefficient": coefficient, "unit": unit, "draws": draws, "results": table}
-    show(form, payload, _tables(found, table, coefficient, f"{count:,} {_UNITS[unit]}"))
+        _write(found, shown, coefficient, out)
+    payload = {"coefficient": coefficient, "unit": unit, "draws": draws, "results": shown}
+    show(form, payload, _tables(found, shown, coefficient, f"{count:,} {_UNITS[unit]}"))
 
 
 def _numbers(text: str) -> list[float]:
@@ -155,7 +159,7 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     import numpy as np
     import polars as pl
 
-    from owkg.cli.output import written_together
+    from owkg.cli.output import write_csv, written_together
     from owkg.plots.judging import stability_figure
 
     metrics, sizes, draws = found.tau.shape
@@ -170,8 +174,8 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
     label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[coefficient]
     drawn = table.select("metric", "share", "mean", "lower", "upper").fill_nan(None)
     with written_together(out) as aside:
-        table.write_csv(aside / "stability.csv")
-        every.write_csv(aside / "stability_draws.csv")
+        write_csv(table, aside / "stability.csv")
+        write_csv(every, aside / "stability_draws.csv")
         units = _UNITS[found.unit]
         axes = {"xlabel": f"share of the {units}", "ylabel": f"{label} with all {units}"}
         stability_figure(drawn, aside / "stability", **axes)

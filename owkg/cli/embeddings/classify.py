@@ -1,22 +1,26 @@
 """`owkg classify`: triple classification by thresholds of scores."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from owkg.cli.commands import Given
-from owkg.cli.embeddings.scorers import ScorerOptions, Source, scorer_of
+from owkg.cli.embeddings.scorers import ScorerOptions, Source, reader, scorer_of
 from owkg.cli.inputs import check_figure, check_readable, check_writable, collected
-from owkg.cli.options import Columns, Format, OutputFormat, Seed, columns_given, split_list
+from owkg.cli.options import Columns, Format, GraphOptions, OutputFormat, Seed, columns_given, split_list
 from owkg.cli.output import Table, cell, show
 from owkg.errors import naming
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from owkg.kg import KnowledgeGraph
+    from owkg.kg.read import Reading
+
 # Options that say nothing of tables.
 _OF_RUNS = (
-    *("embeddings", "model", "norm", "option", "layout", "relation_layout", "kg", "step"),
-    *("negatives", "name", "seed"),
+    *("embeddings", "model", "norm", "option", "embedding_layout", "relation_layout", "kg", "step"),
+    *("layout", "duplicates", "negatives", "name", "seed"),
 )
 
 
@@ -37,6 +41,7 @@ def classify(
     name: str | None = None,
     columns: Columns = None,
     scorer: ScorerOptions,
+    how: GraphOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Tells true triples from false ones by their scores: accuracy, F1, ROC-AUC, average precision.
@@ -97,7 +102,8 @@ def classify(
         if len(sources or ()) > 1:
             raise ValueError("name one RUN; write its scored triples with --out, then compare the tables.")
         source = scorer.source(sources[0] if sources else None)
-        table, notes = _scored(source, split=split, fit=fit, negatives=negatives, seed=seed, name=name)
+        read = reader(how)
+        table, notes = _scored(source, read, split=split, fit=fit, negatives=negatives, seed=seed, name=name)
     columns = split_list(by)
     found = classified(table, chosen, thresholds=limit, split=split, fit=fit, by=columns, ci=ci or None)
     if found.thresholds is None:
@@ -154,12 +160,19 @@ def _joined(files: list[Path], columns: dict[str, str] | None) -> "pl.DataFrame"
 
 
 def _scored(
-    source: Source, *, split: str, fit: str, negatives: str | None, seed: int, name: str | None
+    source: Source,
+    read: "Callable[[Path, Reading], KnowledgeGraph]",
+    *,
+    split: str,
+    fit: str,
+    negatives: str | None,
+    seed: int,
+    name: str | None,
 ) -> "tuple[pl.DataFrame, list[str]]":
     """The scored triples of a run or of embeddings, and notes on them."""
     from owkg.evaluation import scored_triples
 
-    scorer, notes = scorer_of(source, "error")
+    scorer, notes = scorer_of(source, "error", read)
     with naming({"trained": f"{source.path}: its parameters"}):
         table = scored_triples(
             scorer.trained, scorer.graph, split=split, fit=fit, negatives=negatives, seed=seed, name=name

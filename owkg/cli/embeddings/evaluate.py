@@ -1,17 +1,16 @@
 """`owkg evaluate`: the ranks of a trained model, or of embeddings trained elsewhere."""
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.embeddings.scorers import ScorerOptions, scorer_of
+from owkg.cli.embeddings.scorers import ScorerOptions, reader, scorer_of
 from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
-from owkg.cli.inputs import check_readable, check_writable, graph_in
-from owkg.cli.options import Filter, Format, OutputFormat, split_list, splits_given
+from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.options import Filter, Format, GraphOptions, OutputFormat, split_list, splits_given
 from owkg.errors import naming
 from owkg.terminal.progress import progress
 
@@ -55,6 +54,7 @@ def evaluate(
     given: Given,
     out: Path | None = None,
     scorer: ScorerOptions,
+    how: GraphOptions,
     split: str = "test",
     filter_: Filter = None,
     queries: Path | None = None,
@@ -132,6 +132,7 @@ def evaluate(
     else:
         given.refuse(_OF_TABLES, "has no effect with --sample")
     unseen = unseen_checked(unseen)
+    how.reading()
     if raw and filter_ is not None:
         raise ValueError(f"`filter` has no effect with --raw, got {filter_!r}.")
     filters = [] if raw else splits_given(filter_)
@@ -149,17 +150,17 @@ def evaluate(
         options = {"share": sampling.sample, "more": sampling.typical, "ties": sampling.ties}
         options |= {"seed": sampling.seed, "split": split, "filter_splits": filters, "sides": sought}
         chosen = [part for one in sampling.metric or ["mrr,hits@1,hits@10"] for part in split_list(one)]
-        show_estimates(source, chosen, options, out, form)
+        show_estimates(source, reader(how), chosen, options, out, form)
         return
     assert out is not None
     seeded = bool(runs)
     if precision is None:
         precision = "float32" if scorer.embeddings is None else "float64"
-    graphs = cache(graph_in)
+    graphs = reader(how)
     tables, notes, about = [], [], {}
     model, asked = None, None
     for of_seed, one in [*runs.items()] or [(None, source)]:
-        model, more = scorer_of(one, unseen, read=graphs)
+        model, more = scorer_of(one, unseen, graphs)
         notes += [text for text in more if text not in notes]
         splits = default_filters(model.graph, split) if filters is None else filters
         asked, about = _asked(model, queries, split, splits, unseen)

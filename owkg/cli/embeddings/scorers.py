@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from owkg.cli.inputs import collected, graph_in
-from owkg.cli.options import named_values, naming_options
+from owkg.cli.options import GraphOptions, named_values, naming_options
 
 if TYPE_CHECKING:
     from owkg.kg import KnowledgeGraph
+    from owkg.kg.read import Reading
     from owkg.train.scorer import Embedded, Scorer
 
 
@@ -36,8 +38,8 @@ class ScorerOptions:
         model: That --embeddings are of, unless the file says it; owkg models lists them.
         norm: Norm of the distance of transe or rotate: 1, or 2 as PyKEEN's RotatE.
         option (NAME=VALUE): Another option of --model, such as margin=9; repeatable.
-        layout: How real numbers of --embeddings make complex ones: real-imaginary (all real parts first) or
-            interleaved (torch.view_as_real). Complex arrays need none.
+        embedding_layout: How real numbers of --embeddings make complex ones: real-imaginary (all real parts
+            first) or interleaved (torch.view_as_real). Complex arrays need none.
         relation_layout: What real relations of rotate are: phases (radians) or scaled (authors' code).
         kg (DIR): Folder of the graph; that of the training when absent.
         step: Checkpoint of RUN: best on the validation set, last, or a step. [default: best]
@@ -47,7 +49,7 @@ class ScorerOptions:
     model: str | None = None
     norm: int | None = None
     option: list[str] | None = None
-    layout: str | None = None
+    embedding_layout: str | None = None
     relation_layout: str | None = None
     kg: Path | None = None
     step: str | None = None
@@ -58,23 +60,29 @@ class ScorerOptions:
 
         given: dict[str, Any] = {} if self.norm is None else {"norm": self.norm}
         given |= named_values(self.option or [], taken=given)
-        of_file = self.model is not None or given or self.layout or self.relation_layout
+        of_file = self.model is not None or given or self.embedding_layout or self.relation_layout
         if self.embeddings is None and run is not None and of_file:
             raise ValueError("`model` and its options are those that RUN was trained with; leave them out.")
         file = None
         if self.embeddings is not None:
-            file = Embedded(self.embeddings, self.model, given, self.layout, self.relation_layout)
+            file = Embedded(self.embeddings, self.model, given, self.embedding_layout, self.relation_layout)
         check_source(run, file, self.kg, self.step)
         return Source(run, file, self.kg, self.step)
 
 
+def reader(how: GraphOptions) -> "Callable[[Path, Reading], KnowledgeGraph]":
+    """Reads the graph of a folder as the options say, and else as it was read for training; each one once."""
+    return cache(lambda folder, usual: graph_in(folder, how.reading(usual)))
+
+
 def scorer_of(
-    source: Source, unseen: str, *, read: Callable[[Path], "KnowledgeGraph"] = graph_in
+    source: Source, unseen: str, read: "Callable[[Path, Reading], KnowledgeGraph]"
 ) -> "tuple[Scorer, list[str]]":
-    """The scorer of a source, whose graph `read` reads, and the warnings about it."""
+    """The scorer of a source, whose graph `read` reads (`reader`), and the warnings about it."""
     from owkg.train.scorer import of_embeddings, of_run
 
-    flags = ("model", "norm", "embeddings", "kg", "layout", "relation_layout", "unseen")
+    flags = ("model", "norm", "embeddings", "kg", "embedding_layout", "relation_layout", "unseen")
+    flags += ("layout", "duplicates")
     with collected() as notes:
         if source.file is None:
             return of_run(source.path, source.kg, source.step or "best", unseen, read=read), notes

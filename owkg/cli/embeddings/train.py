@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import collected
-from owkg.cli.options import Format, OutputFormat, named_values, naming_options, split_list
+from owkg.cli.inputs import collected, noted
+from owkg.cli.options import Format, GraphOptions, OutputFormat, named_values, naming_options, split_list
 from owkg.cli.output import Table, cell, number, show, show_metrics
+from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
+    from owkg.kg.read import Reading
     from owkg.train import Run, Training
     from owkg.train.workers import Where
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _OTHERS = (
     *("config", "resume", "overwrite", "out", "devices"),
     *("distributed", "coordinator", "num_processes", "process_id", "timeout_s"),
+    *("layout", "duplicates"),
 )
 _OF_ONE_RUN = (
     *("seed", "resume", "overwrite", "devices"),
@@ -141,6 +144,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     options: TrainingOptions,
+    how: GraphOptions,
     together: Processes,
     seeds: str | None = None,
     workers: Annotated[int | None, typer.Option(min=1)] = None,
@@ -179,13 +183,14 @@ def train(
     from owkg.train.workers import where
 
     settings = options.given()
+    how.reading()
     if resume:
         given.refuse(["overwrite"], "cannot be combined with --resume")
         given.refuse(["config"], "has no effect with --resume: the run has its own")
     if seeds is not None:
         given.refuse(_OF_ONE_RUN, "cannot be combined with --seeds")
         chosen = training.training(**settings) if config is None else training.read_config(config, **settings)
-        _train_seeds(kg, chosen, seeds, out, where(scheduler, workers), form)
+        _train_seeds(kg, how.reading(), chosen, seeds, out, where(scheduler, workers), form)
         return
     given.refuse(["workers", "scheduler"], "needs --seeds")
     if together.coordinator is None and not together.distributed:
@@ -204,11 +209,13 @@ def train(
             chosen = training.read_config(config, **settings)
         else:
             chosen = training.training(**settings)
+        reading = how.reading(training.run_reading(out) if resume else None)
         run = training.train(
-            read_graph(kg),
+            read_graph(kg, **reading._asdict()),
             chosen,
             out,
             graph_folder=kg,
+            reading=reading,
             devices=together.devices,
             resume=resume,
             overwrite=overwrite,
@@ -241,7 +248,13 @@ def _connected(together: Processes) -> Iterator[bool]:
 
 
 def _train_seeds(
-    kg: Path, config: "Training", seeds: str, out: Path, place: "Where | None", form: Format
+    kg: Path,
+    reading: "Reading",
+    config: "Training",
+    seeds: str,
+    out: Path,
+    place: "Where | None",
+    form: Format,
 ) -> None:
     """A run for each seed, and a table of them with mean and standard deviation of what was validated."""
     from owkg.terminal.progress import progress
@@ -252,14 +265,16 @@ def _train_seeds(
         raise ValueError(f"`seeds` must be whole numbers, separated by commas, got {seeds!r}.")
     was_there = out.exists()
     try:
-        with progress("training", "steps") as update:
-            found = train_seeds(kg, config, [int(x) for x in numbers], out, place=place, on_progress=update)
+        with noted(), progress("training", "steps") as update:
+            found = train_seeds(
+                kg, config, [int(x) for x in numbers], out, place=place, reading=reading, on_progress=update
+            )
     except (KeyboardInterrupt, SystemExit):
         if not was_there:
             with suppress(OSError):  # where it holds runs
                 out.rmdir()
         how = f"goes on with the runs in {out}" if out.exists() else "begins anew: no step was saved"
-        print(f"owkg: training stopped; the same command {how}", file=sys.stderr)
+        print(one_line(f"owkg: training stopped; the same command {how}"), file=sys.stderr)
         raise
     measured = found.drop("seed", "run", "step", "loss")
     spread = {
@@ -305,7 +320,7 @@ def _stopped(
             print("owkg: training stopped before its first step; nothing was written", file=sys.stderr)
         elif saved:
             line = f"at step {at:,}; {out} holds step {saved[-1]:,}; go on with: {command}"
-            print(f"owkg: training stopped {line}", file=sys.stderr)
+            print(one_line(f"owkg: training stopped {line}"), file=sys.stderr)
         raise
 
 

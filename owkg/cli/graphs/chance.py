@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.inputs import check_ending, check_writable, collected, graph_in
-from owkg.cli.options import Filter, Format, OutputFormat, split_list, splits_given
+from owkg.cli.options import Filter, Format, GraphOptions, OutputFormat, split_list, splits_given
 from owkg.cli.output import show, table_of, write_frame
 from owkg.errors import naming
 
@@ -17,6 +17,7 @@ def chance(
     filter_: Filter = None,
     adjust: list[str] | None = None,
     side: str = "both",
+    how: GraphOptions,
     out: Path | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
@@ -41,6 +42,7 @@ def chance(
     import polars as pl
 
     from owkg import metrics as room
+    from owkg.kg.read import Reading
 
     check_ending("out", out, ".parquet", ".csv")
     check_writable([out], ())
@@ -55,7 +57,7 @@ def chance(
     levels, adjusted, notes = [], [], []
     for folder in folders:
         with collected() as heard:
-            graph = graph_in(folder, duplicates="keep")
+            graph = graph_in(folder, how.reading(Reading(duplicates="keep")))
         notes += heard
         own = pl.lit(folder.name).alias("graph")
         levels.append(room.chance_levels(graph, names, **options).select(own, pl.all()))

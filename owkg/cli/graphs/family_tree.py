@@ -12,7 +12,7 @@ from owkg.cli.inputs import check_ending
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import Table, show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, plain_text, put
+from owkg.terminal.tables import line, new_table, one_line, plain_text, put
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ def draw(
     depth = int(family_tree.generations(people).max()) + 1
     what = f"{len(people.labels)} people, {depth} generations"
     draw_family(people, out, title=f"{folder or f'seed {seed or 0}'}, family {tree}: {what}")
-    print(f"wrote {out}: {what}")
+    print(f"wrote {one_line(out)}: {what}")
 
 
 def relations(source: str = "published", *, format_: Literal["table", "json", "markdown"] = "table") -> None:
@@ -201,7 +201,7 @@ def relations(source: str = "published", *, format_: Literal["table", "json", "m
         for row in rows:
             rules = "<br>".join(f"`{rule}`" for rule in row["rules"]) or "given"
             meaning = row["meaning"].replace("|", r"\|")
-            print(f"| {_named(row)} | {meaning} | {rules} |")
+            print(one_line(f"| {_named(row)} | {meaning} | {rules} |"))
     elif format_ == "table":
         _show_relations(ontology.description, rows)
     else:
@@ -225,10 +225,10 @@ def verify(folder: Path) -> None:
     with progress("verifying", "people") as update:
         faults = family_tree.verify(folder, progress=update)
     for fault in faults:
-        print(f"{folder}: {fault}")
+        print(one_line(f"{folder}: {fault}"))
     if faults:
         raise typer.Exit(1)
-    print(f"{folder}: closed, and as it was written")
+    print(f"{one_line(folder)}: closed, and as it was written")
 
 
 def show_world(out: Path, content: dict[str, Any], form: Format) -> None:
@@ -236,7 +236,7 @@ def show_world(out: Path, content: dict[str, Any], form: Format) -> None:
     counts = ", ".join(f"{content[kind]:,} {kind}" for kind in ("people", "couples", "generations", "facts"))
     seconds = f" in {content['seconds']:.2g} s" if "seconds" in content else ""
     if form is Format.TABLE:
-        print(f"wrote {out}: {counts}{seconds}")
+        print(f"wrote {one_line(out)}: {counts}{seconds}")
     rows = [(name, f"{count:,}") for name, count in content["relations"].items()]
     show(form, {"out": out, **content}, [Table("", ["relation", "facts"], rows)], ensure_ascii=False)
 

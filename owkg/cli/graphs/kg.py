@@ -5,13 +5,13 @@ from typing import Any
 
 from owkg.cli.commands import group
 from owkg.cli.inputs import graph_and_notes, noted_line
-from owkg.cli.options import Format, OutputFormat, Overwrite, Seed
+from owkg.cli.options import Format, GraphOptions, OutputFormat, Overwrite, Seed
 from owkg.cli.output import show
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import line, new_table, plain_text, put
 
 
-def info(folder: Path, *, layout: str | None = None, form: OutputFormat = Format.TABLE) -> None:
+def info(folder: Path, *, how: GraphOptions, form: OutputFormat = Format.TABLE) -> None:
     """Sizes, duplicates, leakage between splits, relation categories, queries and popularity.
 
     Duplicates are triples that stand in a split already. Reversed: (h, r, t) where train links t to h by
@@ -20,15 +20,15 @@ def info(folder: Path, *, layout: str | None = None, form: OutputFormat = Format
 
     Args:
         folder (DIR): Folder of the graph, in any usual layout.
-        layout: labelled, integer, openke, rotate, libkge or pykeen; by the files when absent.
 
     Examples:
         owkg kg info data/fb15k237
         owkg kg info data/fb15k237 --format json
+        owkg kg info edges --layout head=subject,relation=predicate,tail=object
     """
     from owkg import kg
 
-    graph, notes = graph_and_notes(folder, duplicates="keep", layout=layout)
+    graph, notes = graph_and_notes(folder, how, duplicates="keep")
     for text in notes:
         noted_line(text)
     with progress("counting"):
@@ -45,6 +45,7 @@ def sample(
     share: float,
     split: str = "test",
     seed: Seed = 0,
+    how: GraphOptions,
     overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
@@ -67,7 +68,7 @@ def sample(
     """
     from owkg.pools.triple_sample import write_triple_sample
 
-    graph, notes = graph_and_notes(folder, duplicates="keep")
+    graph, notes = graph_and_notes(folder, how, duplicates="keep")
     card = write_triple_sample(graph, out, split=split, share=share, seed=seed, overwrite=overwrite)
     for text in notes:
         noted_line(text)
@@ -133,7 +134,7 @@ def _cell(value: object) -> str:
 
 kg_app = group(
     "kg",
-    "Knowledge graphs in files: labelled or integer triples, RotatE, OpenKE, LibKGE, CoDEx, PyKEEN.",
+    "Knowledge graphs in files: labelled or integer, CoDEx, OpenKE, KB2E, RotatE, LibKGE, PyKEEN, N-Triples.",
     info,
     sample,
 )

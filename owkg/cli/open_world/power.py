@@ -1,13 +1,12 @@
 """`owkg power`: how many queries a comparison needs, and how often a smaller one misleads."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owkg.cli import options
 from owkg.cli.errors import ended_at_once
 from owkg.cli.inputs import check_figure, check_writable
-from owkg.cli.output import number, show_metrics
+from owkg.cli.output import number, show_metrics, wrote
 
 if TYPE_CHECKING:
     from owkg.rank_weights import RankWeight
@@ -86,7 +85,7 @@ def power(
         focus_figure(results, beside["frontier"], figure)
     show_metrics("Queries required to tell two models apart", shown, results, form, lines, **beside)
     if figure is not None:
-        print(f"wrote {figure}", file=sys.stderr)
+        wrote(figure)
 
 
 def _registered() -> "list[RankWeight]":

@@ -1,13 +1,12 @@
 """`owkg ranks generated`: lists that a language model writes, as a rank table between two ends."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
-from owkg.cli.options import Format, OutputFormat, Seed, names_given
-from owkg.cli.output import Table, show
+from owkg.cli.options import Format, GraphOptions, OutputFormat, Seed, names_given
+from owkg.cli.output import Table, show, wrote
 from owkg.errors import naming
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ def generated(
     source: Path,
     *,
     kg: Path,
+    how: GraphOptions,
     out: Path | None = None,
     aliases: Path | None = None,
     split: str = "test",
@@ -33,8 +33,9 @@ def generated(
     sign test says whether known answers look as if they had been taken out before the lists were ranked.
 
     Args:
-        source (LISTS): JSON lines such as {"head": "oslo", "relation": "capital_of", "answers": ["norway"]};
-            a list without an order has "ranked": false.
+        source (LISTS): JSON lines, or one JSON array of objects, such as
+            {"head": "oslo", "relation": "capital_of", "answers": ["norway"]}; a list without an order has
+            "ranked": false.
         kg (DIR): Folder of the graph.
         out: Rank table to write: .parquet, .csv or .tsv.
         aliases (FILE): Other names of entities: lines of name, a tab, and the label.
@@ -52,7 +53,7 @@ def generated(
 
     check_readable([source, aliases])
     check_writable([out], [source, aliases])
-    graph, notes = graph_and_notes(kg)
+    graph, notes = graph_and_notes(kg, how)
     lists = read_generated(source)
     names = None if aliases is None else read_names(aliases, "a name and a label")[0]
     models, parts = lists["model"].unique(maintain_order=True).to_list(), []
@@ -66,7 +67,7 @@ def generated(
     values = partial_metrics(found, chosen)
     if out is not None:
         found.table.write(out)
-        print(f"wrote {out}: {len(found.table.frame):,} ranks", file=sys.stderr)
+        wrote(out, f": {len(found.table.frame):,} ranks")
     shown, lines = [], []
     for model, (report, test) in zip(models, parts, strict=True):
         own = values.filter(model=model).drop("model")

@@ -4,14 +4,16 @@ from pathlib import Path
 from typing import Literal
 
 from owkg.cli.inputs import check_readable, check_writable, noted
-from owkg.cli.options import Level, names_given
+from owkg.cli.options import Level, Names, named_files, names_given
 from owkg.cli.output import Table, show, write_frame
+from owkg.terminal.tables import one_line
 
 
 def ir(
     runs: list[Path] | None = None,
     *,
     qrels: Path | None = None,
+    name: Names = None,
     metric: list[str] | None = None,
     level: Level = 1,
     intersect: bool = False,
@@ -26,8 +28,9 @@ def ir(
     compared by owkg compare with the same --metric.
 
     Args:
-        runs (RUN...): TREC runs; tags tell systems apart.
-        qrels (QRELS): TREC judgements.
+        runs (RUN...): TREC runs, whose tags tell systems apart; runs of MS MARCO, JSON
+            {query: {answer: score}} and predictions of AnyBURL, which are called by their files.
+        qrels (QRELS): Judgements: of TREC, MS MARCO or BEIR, or JSON {query: {answer: relevance}}.
         metric: AP, nDCG@10, P@10, Recall@100, Success@5, RR, Rprec, Bpref, infAP, RBP(p=0.8), Judged@10, or
             trec_eval's names; several with commas. Absent: AP, nDCG@10, P@10, Recall@100, RR.
         intersect: Only queries that every system answers. Absent: every judged query counts.
@@ -58,24 +61,25 @@ def ir(
         raise ValueError(f"{missing} is missing: name runs and their qrels, or ask for --list.")
     check_readable([*runs, qrels])
     check_writable([per_query], [*runs, qrels])
+    systems = named_files(runs, name)
     names = names_given("metric", metric, DEFAULT)
     with noted():
-        found, each = evaluate_runs(runs, qrels, names, intersect=intersect, level=level, ci=ci)
+        found, each = evaluate_runs(systems, qrels, names, intersect=intersect, level=level, ci=ci)
     if per_query is not None:
         write_frame(each, per_query)
     if format_ == "trec":
         several = found["system"].n_unique() > 1
         for (system,), own in each.group_by("system", maintain_order=True):
-            lead = f"{system}\t" if several else ""
+            lead = f"{one_line(system)}\t" if several else ""
             # As trec_eval -q: query by query.
-            for query, name, value in (
+            for query, measure, value in (
                 own.sort("query", maintain_order=True).select("query", "measure", "value").rows()
             ):
-                print(f"{lead}{trec_name(name)}\t{query}\t{value:.4f}")
-            print(f"{lead}runid\tall\t{system}")
+                print(f"{lead}{trec_name(measure)}\t{one_line(query)}\t{value:.4f}")
+            print(f"{lead}runid\tall\t{one_line(system)}")
             print(f"{lead}num_q\tall\t{own['query'].n_unique()}")
-            for name, value in found.filter(system=system).select("metric", "value").rows():
-                print(f"{lead}{trec_name(name)}\tall\t{value:.4f}")
+            for measure, value in found.filter(system=system).select("metric", "value").rows():
+                print(f"{lead}{trec_name(measure)}\tall\t{value:.4f}")
         return
     rows = []
     for (system,), own in found.group_by("system", maintain_order=True):

@@ -1,15 +1,14 @@
 """`owkg metrics`: rank metrics with chance levels and confidence intervals."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import check_readable, graph_in, metrics_given, noted
-from owkg.cli.options import TableOptions, split_list
-from owkg.cli.output import show, table_of
+from owkg.cli.inputs import check_readable, graph_of, metrics_given, noted
+from owkg.cli.options import GraphOptions, Names, TableOptions, file_names_given, split_list
+from owkg.cli.output import show, table_of, wrote
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
 from owkg.files.storage import writable_folder
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from owkg.ranks import RankDataset, RankTable
-    from owkg.ranks.reading import Reading
+    from owkg.ranks.reading import TableReading
 
 
 # Of the bootstrap, where nobody says.
@@ -28,8 +27,8 @@ _REPLICATES = 1000
 _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`ci`"}
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
-    "kg", "by", "interval", "replicates", "seed", "reweight", "probe_entities", "keys", "figures",
-    "mean_of_sides", "columns", "untied", "realistic", "candidates", "ids",
+    "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
+    "keys", "figures", "mean_of_sides", "columns", "untied", "realistic", "candidates", "ids", "name",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
@@ -44,6 +43,8 @@ def metrics(
     *,
     given: Given,
     kg: Path | None = None,
+    how: GraphOptions,
+    name: Names = None,
     tables: TableOptions,
     by: str = "",
     metric: list[str] | None = None,
@@ -114,8 +115,10 @@ def metrics(
         print_full_values(files or [], metric, among, ci, format_)
         return
     given.refuse(["num_entities", "published"], "needs --sampled-negatives")
+    how.require(kg)
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
+    names = None if name is None else file_names_given(files, name)
     if keys == "pykeen" and format_ != "json":
         raise ValueError(f"`keys` pykeen is a form of --format json, got --format {format_}.")
     if interval == "analytic":
@@ -124,7 +127,7 @@ def metrics(
     reading = tables.reading()
     if mean_of_sides:
         others = bool(by or reweight or figures or probe_entities)
-        _print_side_means(files, metric, format_, others=others, reading=reading)
+        _print_side_means(files, metric, format_, others=others, reading=reading, names=names)
         return
     everything = format_ in ("json", "csv")
     divisions = _divisions(by)
@@ -133,9 +136,11 @@ def metrics(
         found, sizes, protocol = _computed(
             files,
             kg,
+            how,
             reweight,
             figures,
             reading,
+            names,
             metrics=chosen,
             by=[name for name in divisions if name not in ("side", "ties")],
             sides=("head", "tail", "relation", "both") if everything or "side" in divisions else ("both",),
@@ -162,9 +167,11 @@ def metrics(
 def _computed(
     files: list[Path],
     kg: Path | None,
+    how: GraphOptions,
     reweight: str | None,
     figures: Path | None,
-    reading: "Reading",
+    reading: "TableReading",
+    names: list[str] | None,
     **options: Any,
 ) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
     """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
@@ -182,16 +189,17 @@ def _computed(
     needed_by = next((name for name, value in all_ranks.items() if value), None)
     with noted():
         with progress("reading"):
-            graph = None if kg is None else graph_in(kg)
+            graph = graph_of(kg, how)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            read = read_tables(files, graph, shares=shares, reading=reading, needed_by=needed_by)
+            given: dict[str, Any] = {"shares": shares, "reading": reading, "needed_by": needed_by}
+            read = read_tables(files, graph, names=names, **given)
             paths, tables = by_model(files, read)
             del read
         if figures is not None:
             from owkg.plots.ranks import rank_figures
 
             for path in rank_figures([one for one in tables if isinstance(one, RankTable)], figures):
-                print(f"wrote {path}", file=sys.stderr)
+                wrote(path)
         with progress("Computing", "parts") as update:
             protocol = _filter(tables)  # the tables are given up one by one
             return *reports(paths, tables, graph=graph, on_progress=update, **options), protocol
@@ -213,7 +221,13 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 
 
 def _print_side_means(
-    files: list[Path], names: list[str] | None, form: str, *, others: bool, reading: "Reading"
+    files: list[Path],
+    metric: list[str] | None,
+    form: str,
+    *,
+    others: bool,
+    reading: "TableReading",
+    names: Any,
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
@@ -227,8 +241,9 @@ def _print_side_means(
         raise ValueError("--mean-of-sides stands alone: with FILE, --metric and --format table or json.")
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
-        _, tables = by_model(files, read_tables(files, reading=reading, needed_by="mean_of_sides"))
-    options: dict[str, Any] = {} if names is None else {"metrics": metrics_given(names)}
+        read = read_tables(files, reading=reading, needed_by="mean_of_sides", names=names)
+        _, tables = by_model(files, read)
+    options: dict[str, Any] = {} if metric is None else {"metrics": metrics_given(metric)}
     found = pl.concat(
         [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"
     )

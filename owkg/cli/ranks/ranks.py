@@ -1,12 +1,14 @@
 """`owkg ranks`: conversion of scores, runs and lists to rank tables."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from owkg.cli.commands import group
+import typer
+
+from owkg.cli.commands import Given, group
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, collected, graph_and_notes
-from owkg.cli.options import Format, TableOptions, splits_given
+from owkg.cli.options import Format, GraphOptions, TableOptions, splits_given
 from owkg.cli.output import show
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
@@ -15,13 +17,26 @@ from owkg.errors import naming
 if TYPE_CHECKING:
     import polars as pl
 
+    from owkg.kg import KnowledgeGraph
+
+
+# Options that say nothing about lists.
+_OF_TABLES = (
+    *("filter_", "qrels", "split", "num_entities", "tolerance", "score", "sort", "untied", "candidates"),
+    *("unanswered", "unseen"),
+)
+
 
 def convert(
     source: Path,
     *,
-    out: Path,
+    heard: Given,
+    out: Path | None = None,
+    lists: Path | None = None,
+    depth: Annotated[int, typer.Option(min=1)] = 100,
     from_: str | None = None,
     kg: Path | None = None,
+    how: GraphOptions,
     filter_: str | None = None,
     qrels: Path | None = None,
     split: str | None = None,
@@ -34,7 +49,7 @@ def convert(
     unanswered: bool = False,
     unseen: str | None = None,
 ) -> None:
-    """Writes a rank table: one row for each ranking task.
+    """Writes a rank table: one row for each ranking task; or lists of the best answers.
 
     Score matrices: .npz with arrays scores (a row a triple, a column an entity),
     triples (head, relation, tail), side ("head" or "tail" is predicted), and
@@ -42,13 +57,22 @@ def convert(
 
     Runs: lines of query, Q0, answer, rank, score, tag. A query is
     "head|relation|?" or "?|relation|tail", or without --kg a topic of any name.
-    Scores count, not ranks.
+    Scores count, not ranks. Runs of MS MARCO, JSON {query: {answer: score}} and
+    predictions of AnyBURL and PyClause are told by their content.
+
+    Sampled negatives: .npz with arrays y_pred_pos (a score a query) and
+    y_pred_neg ([queries, negatives], or one list for all queries; flat with
+    num_neg where their numbers differ), as the evaluators of OGB and TGB take
+    them; or t_pred_top10 and t, with --num-entities.
 
     Args:
-        source (INPUT): A rank table, rank list (.csv, .tsv, .npy), .npz of scores, or TREC run; a folder of
+        source (INPUT): A rank table, rank list (.csv, .tsv, .npy), .npz of scores, or run; a folder of
             Parquet files or a pattern is one rank table.
         out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
-        from_ (table|list|scores|run|...): What INPUT is, or the name of an importer of your own
+        lists (FILE): Also, or only, write the best answers to each query of score matrices as a TREC run, as
+            owkg evaluate --lists does: what train and valid know leaves the lists.
+        depth: Number of answers in each list of --lists.
+        from_ (table|list|scores|run|sampled|...): What INPUT is, or the name of an importer of your own
             (OWKG_PLUGINS); by its name and content when absent.
         kg (DIR): Folder of the graph: candidates, filter, popularity.
         filter_: Splits whose known answers leave the candidates, or none. When absent, with a graph:
@@ -56,13 +80,13 @@ def convert(
         qrels (FILE): Relevant answers of a run, in TREC's format.
         split: Split whose triples are the relevant answers of a run, or those of a list that does not say
             which, in their order; test when absent.
-        num_entities: Candidates of a run before filtering, without --kg.
+        num_entities: Candidates of a run before filtering, without --kg; candidates of t_pred_top10.
         tolerance: Scores that differ by at most this are ties; 0 when absent.
         score: Add the score of each answer: what other labels need.
         sort (stable|quicksort|heapsort): Take the place after such a sort for the rank, ties broken by chance
             of the order, as some code does; with the prefix reversed- it sorts ascending and reads from the
             end.
-        model: Name for the column model; of a run, its tag when absent.
+        model: Name for the column model, and of the system of --lists; of a run, its tag when absent.
         unanswered: Take relevant answers to queries that the run does not hold as not retrieved, instead of
             an error.
         unseen (error|drop|last): What becomes of triples of the split with entities that score matrices have
@@ -70,6 +94,7 @@ def convert(
 
     Examples:
         owkg ranks convert scores.npz --kg data/nations --out ranks.parquet
+        owkg ranks convert scores.npz --kg data/nations --lists mine.run --depth 50 --model mine
         owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet
         owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet
         owkg ranks convert own.csv --columns head=subject,tail=object --untied --candidates 9 --out ranks.csv
@@ -77,11 +102,19 @@ def convert(
         owkg ranks convert ranks.parquet --out ranks.csv
     """
     from owkg import ranks
+    from owkg.judge.runs import write_run
     from owkg.ranks.dataset import is_dataset
     from owkg.ranks.files import path_checked
     from owkg.ranks.importers import importer_of
 
-    out = path_checked(out)
+    how.require(kg)
+    if out is None and lists is None:
+        raise ValueError("`out` must say where to write the rank table, or `lists` where to write lists.")
+    out = None if out is None else path_checked(out)
+    if lists is None:
+        heard.refuse(["depth"], "has no effect without --lists")
+    if out is None:
+        heard.refuse(_OF_TABLES, "has no effect without --out")
     given = {
         "filter_splits": splits_given(filter_),
         "qrels": qrels,
@@ -96,20 +129,41 @@ def convert(
         "unseen": unseen,
     }
     # Before the graph is read, which may take long.
-    importer_of(source, from_, [name for name, value in {"graph": kg, **given}.items() if value is not None])
     check_readable([None if is_dataset(source) else source, qrels])
-    check_writable([out], [source, qrels])
-    graph, notes = (None, []) if kg is None else graph_and_notes(kg)
-    with collected() as said, naming({"ranks": "INPUT", "path": "INPUT"}):
-        table, about, more = ranks.convert(source, from_, graph, **given)
-    notes += [*said, *more]
-    if model is not None:
-        table = _named(source, table, model)
-    ranks.write_ranks(table, out, about)
-    if about.get("filter"):
-        notes += filter_note(table, about.get("split"), about["filter"])
-        notes += unseen_note(about.get("unseen", {}), about.get("split"))
-    _report(out, table, notes, about)
+    kind = importer_of(source, from_, [one for one, of in {"graph": kg, **given}.items() if of is not None])
+    if lists is not None and (kind.name != "scores" or kg is None):
+        raise ValueError(f"`lists` needs score matrices and --kg; {source} is {kind.what}.")
+    check_writable([out, lists], [source, qrels])
+    graph, notes = (None, []) if kg is None else graph_and_notes(kg, how)
+    run = None if lists is None or graph is None else _lists(source, graph, depth, model)
+    table, about, more = None, {}, []
+    if out is not None:
+        with collected() as warned, naming({"ranks": "INPUT", "path": "INPUT"}):
+            table, about, more = ranks.convert(source, from_, graph, **given)
+        notes += [*warned, *more]
+        table = table if model is None else _named(source, table, model)
+    if lists is not None and run is not None:
+        write_run(run, lists)
+        longest = run.group_by("query").len()["len"].max()
+        told = f"wrote {lists}: the best {longest:,} answers at most to {run['query'].n_unique():,} queries"
+        show(Format.TABLE, {}, lines=[told], notes=notes if table is None else [])
+    if out is not None and table is not None:
+        ranks.write_ranks(table, out, about)
+        if about.get("filter"):
+            notes += filter_note(table, about.get("split"), about["filter"])
+            notes += unseen_note(about.get("unseen", {}), about.get("split"))
+        _report(out, table, notes, about)
+
+
+def _lists(source: Path, graph: "KnowledgeGraph", depth: int, model: str | None) -> "pl.DataFrame":
+    """The best answers to the queries of score matrices."""
+    from owkg.judge.lists import lists_of_rows
+    from owkg.ranks.matrices import placed_scores
+
+    own, scores, triples, side = placed_scores(source, graph)
+    with naming({"scores": "scores", "side": "side"}, f"{source}: "):
+        name = source.name.partition(".")[0] if model is None else model
+        return lists_of_rows(own, scores, triples, side, depth=depth, model=name)
 
 
 def _named(source: Path, table: "pl.DataFrame", model: str) -> "pl.DataFrame":

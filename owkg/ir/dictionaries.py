@@ -1,0 +1,129 @@
+"""Runs and judgements as {query: {answer: number}}, the dictionaries of pytrec_eval and ranx, and as JSON."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from owkg.errors import ArgumentError
+
+_SHAPE = "must be {query: {answer: number}}"
+
+
+def frame_of(held: Mapping[Any, Any], value: str, where: str) -> pl.DataFrame:
+    """The rows of a dictionary, its numbers as the column `value`.
+
+    Args:
+        held: {query: {answer: number}}.
+        value: "score", which is a number; or "relevance", which is a whole number.
+        where: what messages begin with: a file and a colon, or an argument in backquotes.
+
+    Returns:
+        Columns line (null), query, answer and `value`.
+
+    Raises:
+        ValueError: naming the query and the answer, if the dictionary is another one or a number is NaN.
+    """
+    queries: list[str] = []
+    answers: list[str] = []
+    numbers: list[float] = []
+    whole = value == "relevance"
+    for query, row in held.items():
+        if not isinstance(row, Mapping):
+            raise ValueError(f"{where} {_SHAPE}, got {type(row).__name__} for the query {query!r}.")
+        for label in (query, *row):
+            if not isinstance(label, str) or not label:
+                raise ValueError(f"{where} must have text as its keys, not empty, got {label!r}.")
+        for answer, number in row.items():
+            if not _is_number(number, whole=whole):
+                kind = "a whole number" if whole else "a number"
+                raise ValueError(
+                    f"{where} the {value} of {answer!r} to {query!r} must be {kind}, got {number!r}."
+                )
+        queries += [query] * len(row)
+        answers += row
+        numbers += row.values()
+    if not queries:
+        raise ValueError(f"{where} {_SHAPE}, got no answer to any query.")
+    kind = pl.Int64 if whole else pl.Float64
+    values = pl.Series([int(one) if whole else float(one) for one in numbers], dtype=kind)
+    return pl.DataFrame({"query": queries, "answer": answers}).select(
+        pl.lit(None, pl.UInt32).alias("line"), "query", "answer", values.alias(value)
+    )
+
+
+def _is_number(number: Any, *, whole: bool) -> bool:
+    """Whether it is a number of Python or NumPy that is not NaN, and fits the column."""
+    if isinstance(number, bool) or not hasattr(number, "__float__") or isinstance(number, str):
+        return False
+    try:
+        found = float(number)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return (
+        abs(found) < 2**53 and found == int(found)
+        if whole and math.isfinite(found)
+        else (not whole and not math.isnan(found))
+    )
+
+
+def parsed(path: Path, text: str, *, line: int = 1) -> Any:
+    """What JSON says that begins on line `line` of a file.
+
+    Raises:
+        JSONError: naming file and line, if it is no JSON, names a key twice in an object, or is nested too
+            deeply.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            again = next(name for i, name in enumerate(names) if name in names[:i])
+            raise _TwiceError(again)
+        return found
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except _TwiceError as error:
+        text = f"must name each key of an object once, got {error.args[0]!r} twice."
+    except json.JSONDecodeError as error:
+        line, text = line + error.lineno - 1, f"must be JSON ({error.msg})."
+    except RecursionError:
+        text = "must be JSON that is not nested so deep."
+    except ValueError as error:  # a whole number of too many digits
+        text = f"must be JSON ({error})."
+    raise JSONError(f"{path}, line {line}: {text}")
+
+
+class JSONError(ValueError):
+    """Text that is not the JSON that it should be."""
+
+
+class _TwiceError(Exception):
+    """A key that an object has twice."""
+
+
+def read_dictionary(path: Path, text: str, value: str) -> pl.DataFrame:
+    """`frame_of` a JSON file.
+
+    Raises:
+        ValueError: naming the file, as `parsed` and `frame_of`.
+    """
+    held = parsed(path, text)
+    if not isinstance(held, dict):
+        raise ValueError(
+            f"{path}: {_SHAPE}, got {'an array' if isinstance(held, list) else repr(held)[:80]}."
+        )
+    return frame_of(held, value, f"{path}:")
+
+
+def dictionary(name: str, given: Mapping[Any, Any], value: str) -> pl.DataFrame:
+    """`frame_of` a dictionary that is the argument `name`; ArgumentError if it is another one."""
+    try:
+        return frame_of(given, value, "").drop("line")
+    except ValueError as error:
+        raise ArgumentError(name, str(error).lstrip()) from None

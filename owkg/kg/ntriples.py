@@ -1,0 +1,58 @@
+"""N-Triples: lines of RDF, an IRI, a blank node or a literal at each place."""
+
+import warnings
+from pathlib import Path
+
+import polars as pl
+
+from owkg.files.lines import COLUMNS, LineBlock, line_error
+
+LINE = "line"
+"""The column that says on which line of its file a triple stands."""
+
+_COMMENT = r"^[ \t\r]*(?:#.*)?$"
+
+
+def triple_columns(path: Path, block: LineBlock) -> pl.DataFrame:
+    """Columns head, relation, tail of labels, and the line of each triple.
+
+    The label of an IRI is the IRI, that of a blank node or a literal as N-Triples write it.
+
+    Raises:
+        ValueError: naming the file and the first line that is no triple; or if pyoxigraph is not installed.
+    """
+    try:
+        from pyoxigraph import NamedNode, RdfFormat, parse
+    except ImportError:
+        raise ValueError(f"{path}: N-Triples need pyoxigraph: `pip install 'owkg[rdf]'`.") from None
+
+    heads, relations, tails = [], [], []
+    try:
+        for triple in parse(block.text, format=RdfFormat.N_TRIPLES):
+            head, tail = triple.subject, triple.object
+            heads.append(head.value if type(head) is NamedNode else str(head))
+            relations.append(triple.predicate.value)
+            tails.append(tail.value if type(tail) is NamedNode else str(tail))
+    except SyntaxError as error:
+        line = block.first + (error.lineno or 1) - 1
+        said = (error.msg or "").rpartition(": ")[2]
+        raise line_error(path, line, f"must be a triple of N-Triples ({said}).") from None
+    labels = pl.DataFrame(
+        dict(zip(COLUMNS, (heads, relations, tails), strict=True)), schema=dict.fromkeys(COLUMNS, pl.String)
+    )
+    lines = pl.int_range(block.first, block.first + block.num_lines, eager=True)
+    if len(labels) < block.num_lines:
+        lines = lines.filter(~block.lines.str.contains(_COMMENT))
+    return labels.with_columns(lines.alias(LINE))
+
+
+def note_kinds(folder: Path, entities: pl.Series) -> None:
+    """A warning of how many entities are literals, and how many blank nodes."""
+    kinds = {"literals": '"', "blank nodes": "_:"}
+    counts = {name: int(entities.str.starts_with(sign).sum()) for name, sign in kinds.items()}
+    if told := [f"{count:,} {name}" for name, count in counts.items() if count]:
+        warnings.warn(
+            f"{folder}: {' and '.join(told)} are entities, like IRIs (if not, delete their triples); "
+            "blank nodes of one name are one entity in all splits.",
+            stacklevel=2,
+        )
