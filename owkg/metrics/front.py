@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from owkg import checks
@@ -19,7 +18,7 @@ from owkg.metrics.report import report, rules_known, warn_bounded
 from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
 from owkg.ranks import RankDataset, RankTable, annotated
-from owkg.ranks.files import read_lacking
+from owkg.ranks.files import is_list, read_lacking
 from owkg.ranks.partitions import in_parts
 from owkg.ranks.reading import TableReading
 from owkg.ranks.together import whole_needed
@@ -131,8 +130,8 @@ def evaluate(
         0.55
     """
     chosen = metrics_named(metrics)
-    is_list = _is_list(ranks)
-    reading = TableReading(columns or {}, untied, realistic or (is_list and not untied), candidates, ids)
+    alone = is_list(ranks)
+    reading = TableReading(columns or {}, untied, realistic or (alone and not untied), candidates, ids)
     needed_by = "interval" if ci is not None and interval != "analytic" else None
     table = _table(ranks, needed_by, reading, graph)
     if ci is not None:
@@ -186,12 +185,6 @@ def evaluate(
     return found.select(*first, *group, *rest, *left)
 
 
-def _is_list(ranks: object) -> bool:
-    """Whether ranks are given alone, in an array or a list of numbers."""
-    table = isinstance(ranks, RankTable | RankDataset | str | PathLike) or is_table(ranks)
-    return not table and isinstance(ranks, Sequence | np.ndarray | pl.Series)
-
-
 def _table(
     ranks: Any, needed_by: str | None, reading: TableReading, graph: KnowledgeGraph | None
 ) -> RankTable | RankDataset:
@@ -206,7 +199,7 @@ def _table(
         needed_by = needed_by or whole_needed(ranks.reading, [ranks])
         if in_parts(ranks.rows, needed_by=needed_by):
             return ranks
-    elif not (isinstance(ranks, RankTable | str | PathLike) or is_table(ranks) or _is_list(ranks)):
+    elif not (isinstance(ranks, RankTable | str | PathLike) or is_table(ranks) or is_list(ranks)):
         must = "must be of owkg.read_ranks or owkg.rank, a DataFrame, columns, an array of ranks, or a path"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
     try:

@@ -144,7 +144,7 @@ def read_lacking(
         return _whole(source, graph, complete=complete)
     if is_table(source):
         return made(frame_of(source), reading, graph, source="table", **options)
-    if not isinstance(source, str | PathLike):
+    if is_list(source):
         return made(*_of_array("ranks", source, reading), graph, source="ranks", **options)
     path = checks.path("path", source)
     if is_dataset(path):
@@ -161,6 +161,13 @@ def read_lacking(
         table, place = read_text_table(path)
         return made(table, reading, graph, place=place, **options)
     return made(read_parquet(path), reading, graph, about=_about(path), **options)
+
+
+def is_list(source: object) -> bool:
+    """Whether ranks are given alone: in an array, or a list of numbers."""
+    if is_table(source) or isinstance(source, str | bytes | PathLike | RankTable | RankDataset):
+        return False
+    return isinstance(source, Sequence) or hasattr(source, "__array__")
 
 
 def _whole(dataset: RankDataset, graph: KnowledgeGraph | None, *, complete: bool) -> RankTable:
