@@ -169,7 +169,7 @@ def _plain(column: Any) -> Any:
             return [None if gone else value for gone, value in zip(missing, values, strict=True)]
         return column.to_numpy()
     if isinstance(column, str | bytes) or not (hasattr(column, "__len__") or isinstance(column, pl.Series)):
-        return [column] if isinstance(column, str | bytes) else column
+        return column  # one value for all rows
     if isinstance(column, pl.Series):
         return column
     if hasattr(column, "dtype") and getattr(column.dtype, "kind", "") in ("O", "U"):

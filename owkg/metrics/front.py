@@ -7,7 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from owkg import checks
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.columns import is_table
 from owkg.keys import checked_key
 from owkg.kg.graph import KnowledgeGraph, graph_checked
@@ -203,7 +203,8 @@ def _table(
         must = "must be of owkg.read_ranks or owkg.rank, a DataFrame, columns, an array of ranks, or a path"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
     try:
-        found = read_lacking(ranks, graph, reading)
+        with naming({"table": "`ranks`"}):
+            found = read_lacking(ranks, graph, reading)
         return found if graph is None else RankTable.trusted(annotated(found, graph), found.about)
     except ArgumentError:
         raise
