@@ -68,7 +68,16 @@ def test_errors_are_one_line_of_plain_text(tables, capsys):
 def test_results_hold_no_command_in_any_format(tables, capsys, form):
     assert (
         main(
-            ["metrics", str(tables / "three.parquet"), "--metric", "mrr", "--by", "relation", "--format", form]
+            [
+                "metrics",
+                str(tables / "three.parquet"),
+                "--metric",
+                "mrr",
+                "--by",
+                "relation",
+                "--format",
+                form,
+            ]
         )
         == 0
     )

@@ -244,7 +244,9 @@ def test_importers(own):
     assert convert("a.plain", "plain").table.equals(table.frame)
     with pytest.raises(ValueError, match=r"`split` says nothing about a plain list, which a\.plain is"):
         convert("a.plain", split="test")
-    with pytest.raises(ValueError, match="`kind` must be one of table, list, scores, run, plain, got 'x'"):
+    with pytest.raises(
+        ValueError, match="`kind` must be one of table, list, scores, run, sampled, plain, got 'x'"
+    ):
         convert("a.plain", "x")
     with pytest.raises(ValueError, match="`importer` must have a name of its own, got 'run'"):
         register_importer(Importer("run", "x", lambda path, graph: None, holds=lambda path: True))

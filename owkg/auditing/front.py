@@ -34,7 +34,7 @@ from owkg.judge.named import is_dictionary
 from owkg.judge.qrels import merged
 from owkg.judge.scores import Scores, require_placed, scores
 from owkg.judge.significance import SYMMETRY, PairTest, other_hypothesis
-from owkg.judge.systems import Qrels, System, seed_notes
+from owkg.judge.systems import Qrels, System, note, seed_notes
 from owkg.keys import checked_key
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import Metric
@@ -169,7 +169,7 @@ def audit(
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
     require_placed(tables, chosen, ties)
-    runs = whole_runs if lists is None else lists_of(lists, tuple(tables))
+    runs, placed = (whole_runs, "") if lists is None else lists_of(lists, tuple(tables))
     try:
         ready = Prepared(tables, graph, runs, rule, all_ranked=whole_runs is not None)
     except ArgumentError as error:
@@ -177,6 +177,8 @@ def audit(
             raise
         text = f"must rank the same answers among the same candidates: {error.name!r} {error.message}"
         raise ArgumentError("systems", text) from None
+    if placed:
+        note(placed)
     if len(ready.queries) < 2:
         raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
     if isinstance(sample, Mapping):

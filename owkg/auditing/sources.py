@@ -13,7 +13,7 @@ from owkg.judge.named import names_of, only_name, renamed, sources_of
 from owkg.judge.runs import read_runs
 from owkg.judge.schema import RUN, checked
 from owkg.judge.streamed import dataset_of
-from owkg.judge.systems import Qrels, System, note, qrels_ranks, tie_rule
+from owkg.judge.systems import Qrels, System, qrels_ranks, tie_rule
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankTable, ranks_from_run
 from owkg.ranks.dataset import is_dataset
@@ -115,12 +115,11 @@ def _whole_runs(
     return found, {new[name]: one for new, of in zip(names, listed, strict=True) for name, one in of.items()}
 
 
-def lists_of(lists: Lists, systems: tuple[str, ...]) -> dict[str, pl.DataFrame]:
-    """The run of each system.
+def lists_of(lists: Lists, systems: tuple[str, ...]) -> tuple[dict[str, pl.DataFrame], str]:
+    """The run of each system, and a note where they are taken in the order of the systems.
 
     Runs are told apart by their model (the tag of a TREC run, or the file where several files have one tag).
-    Where none is called as a system is, and there are as many, they are in the order of the systems, which a
-    warning says.
+    Where none is called as a system is, and there are as many, they are in the order of the systems.
 
     Raises:
         ValueError: naming the system without a list.
@@ -134,15 +133,16 @@ def lists_of(lists: Lists, systems: tuple[str, ...]) -> dict[str, pl.DataFrame]:
         }
     else:
         frames = _by_model(read_runs([lists] if isinstance(lists, str | PathLike) else lists))
+    placed = ""
     if len(frames) == len(systems) and not set(frames) & set(systems):
         pairs = ", ".join(f"{name} has {of!r}" for name, of in zip(systems, frames, strict=True))
-        note(f"no list is called as a system is: lists are taken in the order of the systems: {pairs}.")
+        placed = f"no list is called as a system is: lists are taken in the order of the systems: {pairs}."
         frames = dict(zip(systems, frames.values(), strict=True))
     if lacking := [name for name in systems if name not in frames]:
         raise ArgumentError(
             "lists", f"must be of every system, and there is none of {lacking[0]!r}: {', '.join(frames)}."
         )
-    return {name: frames[name] for name in systems}
+    return {name: frames[name] for name in systems}, placed
 
 
 def _by_model(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:

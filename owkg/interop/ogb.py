@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from owkg.errors import ArgumentError
 from owkg.ranks import RankTable
-from owkg.ranks.sampled import ranks_among, ranks_of_input
+from owkg.ranks.sampled import input_of, ranks_among, ranks_of_input
 
 
 def ranks(
@@ -53,9 +53,7 @@ def ranks(
     if isinstance(positive, Mapping):
         if negative is not None:
             raise ArgumentError("negative", "must be absent where `positive` is the input of an evaluator.")
-        others = {name: value for name, value in named.items() if value is not None and name not in positive}
-        inner = positive["h,r->t"] if set(positive) == {"h,r->t"} else positive
-        held = {**others, **inner} if isinstance(inner, Mapping) else positive
+        held = {name: value for name, value in named.items() if value is not None} | input_of(positive)
         return RankTable.trusted(ranks_of_input(held, num_entities=num_entities))
     if negative is None:
         raise ArgumentError("negative", "must be the scores of the other candidates, got none.")

@@ -124,6 +124,6 @@ def read_dictionary(path: Path, text: str, value: str) -> pl.DataFrame:
 def dictionary(name: str, given: Mapping[Any, Any], value: str) -> pl.DataFrame:
     """`frame_of` a dictionary that is the argument `name`; ArgumentError if it is another one."""
     try:
-        return frame_of(given, value, "").drop("line")
+        return frame_of(given, value, "")
     except ValueError as error:
         raise ArgumentError(name, str(error).lstrip()) from None

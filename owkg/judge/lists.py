@@ -126,7 +126,7 @@ def _require_equal(scores: np.ndarray, rows: np.ndarray, first: np.ndarray) -> N
     """ArgumentError if a row of scores is not that of the first row of its query."""
     again = rows != first
     for row, other in zip(rows[again], first[again], strict=True):
-        if not np.array_equal(scores[row], scores[other]):
+        if not np.array_equal(scores[row], scores[other], equal_nan=True):
             raise ArgumentError(
                 "scores", f"must be equal in rows that ask the same query, which rows {other} and {row} do."
             )

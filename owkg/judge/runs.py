@@ -16,12 +16,13 @@ from owkg.judge.named import names_of, only_name, renamed, sources_of
 from owkg.judge.schema import ASKED, RUN, checked, once, write_fields
 from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
-from owkg.kg.names import asked_entity, known_entity, query_text
+from owkg.kg.names import TOPIC, asked_entity, known_entity, query_text
 from owkg.kg.triples import ids
 from owkg.ranks.build import answer_sides
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.files import holds_ranks, read_lacking
 from owkg.ranks.reading import PLAIN, TableReading
+from owkg.ranks.runs import with_ids
 
 _LIST = ("model", "query")
 Source = StrPath | Mapping[Any, Any]
@@ -33,6 +34,7 @@ def read_runs(
     *,
     depth: int | None = None,
     topics: Topics = False,
+    graph: KnowledgeGraph | None = None,
     reading: TableReading = PLAIN,
 ) -> pl.DataFrame:
     """The runs in several files, as one frame.
@@ -48,6 +50,7 @@ def read_runs(
             {query: {answer: score}}.
         depth: how many answers of each list are kept, the best; None: all.
         topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
+        graph: that has all labels, except of topics; None: any labels.
         reading: what is said of the rank tables among them.
 
     Returns:
@@ -63,7 +66,7 @@ def read_runs(
         raise ArgumentError("paths", "must name at least one file, got none.")
     frames = []
     for called, source in sources:
-        frame = _read(source, topics, reading)
+        frame = _read(source, topics, graph, reading)
         frames.append(frame if depth is None else top(frame, depth))
         names = frame["model"].unique(maintain_order=True).to_list()
         if called is not None:
@@ -275,9 +278,12 @@ def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame
     return frame.join(lacking, on="query", how="anti", maintain_order="left"), len(lacking)
 
 
-def _read(path: Path | Mapping[Any, Any], topics: Topics, reading: TableReading) -> pl.DataFrame:
+def _read(
+    path: Path | Mapping[Any, Any], topics: Topics, graph: KnowledgeGraph | None, reading: TableReading
+) -> pl.DataFrame:
     if isinstance(path, Mapping):
-        return run_of("paths", path, topics=topics).with_columns(model=pl.lit("run")).select(RUN)
+        frame = run_of("paths", path, topics=topics).with_columns(model=pl.lit("run"))
+        return _of_graph("`paths`", frame, graph)
     if not isinstance(path, Path):
         raise ArgumentError(
             "paths", f"must be paths or {{query: {{answer: score}}}}, got {type(path).__name__}."
@@ -285,8 +291,8 @@ def _read(path: Path | Mapping[Any, Any], topics: Topics, reading: TableReading)
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
     if not holds_ranks(path) and not is_dataset(path):
-        return read_run(path, topics=topics).rename({"tag": "model"}).select(RUN)
-    table = read_lacking(path, None, reading).frame
+        return _of_graph(path, read_run(path, topics=topics).rename({"tag": "model"}), graph)
+    table = read_lacking(path, graph, reading).frame
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
     if "seed" in table.columns and table["seed"].n_unique() > 1:
         model = pl.format("{}/{}", model, "seed")
@@ -300,6 +306,14 @@ def _read(path: Path | Mapping[Any, Any], topics: Topics, reading: TableReading)
         score=pl.col("score") if "score" in table.columns else rank,
     )
     try:
-        return once("table", frame.with_columns(query_text()).select(RUN), *_LIST, "answer")
+        frame = _of_graph(path, frame.with_columns(query_text()), graph)
+        return once("table", frame, *_LIST, "answer")
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _of_graph(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph | None) -> pl.DataFrame:
+    """The columns of a run, whose labels the graph has; ValueError with the line of another one."""
+    if graph is not None and (frame["relation"] != TOPIC).any():
+        with_ids(path, frame, graph)
+    return frame.select(RUN)

@@ -189,8 +189,8 @@ def _systems(
     files = [Path(_where(source)) for _, source in named]
     stay = [
         called is not None
-        or any("model" in one.frame.columns and _is_table(source) for one in tables.values())
-        for (called, source), (tables, _) in zip(named, read, strict=True)
+        or (_is_table(of) and any({"model", "seed"} & set(t.frame.columns) for t in tables.values()))
+        for (called, of), (tables, _) in zip(named, read, strict=True)
     ]
     names = names_of(files, [list(tables) for tables, _ in read], stay)
     for (_, source), (tables, share), new in zip(named, read, names, strict=True):

@@ -10,8 +10,11 @@ import polars as pl
 
 QUERY_TEXT = "'head|relation|?' or '?|relation|tail'"
 
-TOPIC = "(topic)"
-"""The relation of a query that is a topic: its entity is the topic, its answers are relevant documents."""
+TOPIC = "(topic)\u2060"
+"""The relation of a query that is a topic: its entity is the topic, its answers are relevant documents.
+
+It ends with a letter that has no width, so that a relation of a graph may be called (topic).
+"""
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\x09", "\n": "\\x0a", "\r": "\\x0d"}
 _BARRED = _ESCAPES | {"|": "\\|"}

@@ -122,15 +122,12 @@ def _made(
     settings: dict[str, Any],
     tables_said: TableReading,
 ) -> _Made:
-    if tables_said.ids:
-        raise ArgumentError(
-            "ids", "is of ranks that are measured; owkg ranks convert writes the labels of a graph."
-        )
     if tables_said.said and not any(holds_ranks(path) for path in paths):
         raise ArgumentError(tables_said.said, "is of rank tables, and every file is a TREC run.")
     with naming({"paths": "`runs`"}), _warned() as notes:
-        read = read_runs(runs, topics="allowed", reading=tables_said)
-        graph = _graph(kg, reading, of_topics=bool((read["relation"] == TOPIC).all()))
+        known = None if kg is None else read_graph(kg, **reading._asdict())
+        read = read_runs(runs, topics="allowed", graph=known, reading=tables_said)
+    graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
@@ -193,15 +190,15 @@ def _warned() -> Iterator[list[str]]:
     notes += [str(warning.message) for warning in caught]
 
 
-def _graph(kg: Path | None, reading: Reading, *, of_topics: bool) -> KnowledgeGraph:
+def _graph(graph: KnowledgeGraph | None, kg: Path | None, *, of_topics: bool) -> KnowledgeGraph:
     """The graph; of topics one without facts."""
-    if kg is None:
+    if graph is None:
         if not of_topics:
             raise ArgumentError("kg", "must be given to make a pool of head|relation|? or ?|relation|tail.")
         return _NONE
     if of_topics:
         raise ArgumentError("kg", f"must be absent where queries are topics, got {kg}.")
-    return read_graph(kg, **reading._asdict())
+    return graph
 
 
 def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) -> list[str]:

@@ -194,7 +194,13 @@ def placed_scores(path: Path, graph: KnowledgeGraph) -> tuple[KnowledgeGraph, np
 
 def evaluator_arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of a .npz file that the evaluators of OGB and TGB take; errors as of `placed_scores`."""
-    return _arrays(path, (), sampled.ARRAYS)
+    try:
+        return _arrays(path, (), sampled.ARRAYS)
+    except ValueError as error:
+        hint = "; negatives of different numbers are a flat y_pred_neg, and their numbers num_neg"
+        raise ValueError(
+            str(error).rstrip(".") + (hint if "Object arrays" in str(error) else "") + "."
+        ) from None
 
 
 def npz_names(path: Path) -> list[str]:

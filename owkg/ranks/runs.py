@@ -113,9 +113,9 @@ def ranks_from_run(
         size = graph.num_entities
         filters = default_filters(graph, split) if filter_splits is None else filter_splits
         facts = filter_facts(graph, filters)
-    run = _with_ids(path, run, graph)
+    run = with_ids(path, run, graph)
     if judged is not None:
-        judged = _with_ids(judgements, judged, graph).filter(pl.col("relevance") >= 1)
+        judged = with_ids(judgements, judged, graph).filter(pl.col("relevance") >= 1)
     tags = run["tag"].unique().sort()
     sides = []
     for side in SIDES:
@@ -166,8 +166,8 @@ def _seen(size: int, run: pl.DataFrame, judged: pl.DataFrame | None) -> Knowledg
     return graph
 
 
-def _with_ids(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
-    """`frame` with ids of the graph in place of labels."""
+def with_ids(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
+    """`frame` with ids of the graph in place of labels; ValueError names the line of one that it has not."""
     kinds = {"entity": graph.entities, "relation": graph.relations, "answer": graph.entities}
     for column, labels in kinds.items():
         known = pl.Series(labels, dtype=pl.String)
@@ -175,7 +175,8 @@ def _with_ids(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph) -> p
             known, np.arange(len(labels), dtype=np.int32), default=None, return_dtype=pl.Int32
         )
         if ids.null_count():
-            line, label = frame.filter(ids.is_null()).select("line", column).row(0)
+            row = int(ids.is_null().arg_max() or 0)
+            line, label = frame["line"][row] if "line" in frame.columns else None, frame[column][row]
             kind = "relation" if column == "relation" else "entity"
             raise line_error(path, line, f"the graph has no {kind} {label!r}.")
         frame = frame.with_columns(ids)

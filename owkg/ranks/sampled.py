@@ -256,7 +256,8 @@ def _numbers(name: str, given: Any) -> np.ndarray:
     except (TypeError, ValueError):
         raise ArgumentError(name, f"must be an array of numbers, got {type(given).__name__}.") from None
     if array.size and array.dtype.kind not in "iuf" and array.dtype != object:
-        raise ArgumentError(name, f"must be an array of numbers, got {array.dtype}.")
+        got = array.dtype if isinstance(given, np.ndarray) else type(given).__name__
+        raise ArgumentError(name, f"must be an array of numbers, got {got}.")
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError):

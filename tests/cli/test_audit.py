@@ -284,7 +284,10 @@ def test_neighbours_of_many_systems(call, tmp_path):
         ),
         (("--metric", " ,"), "--metric must name something, got ' ,'."),
         (("--sample", "full.qrels"), "--sample is of judgements, and there are none."),
-        (("--judged", "one.run", "--kg", "graph"), "one.run, line 1: must be 4 fields"),
+        (
+            ("--judged", "one.run", "--kg", "graph"),
+            "one.run, line 1: must be lines `query 0 answer relevance` (TREC)",
+        ),
         (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),
         (("--judged", "nowhere.qrels", "--kg", "graph"), "No such file or directory: 'nowhere.qrels'"),
         (("--judged", "graph", "--kg", "graph"), "graph: holds no metadata.json."),

@@ -316,7 +316,7 @@ def test_models_with_seeds_are_one_pair(folder, call, done, answer, tmp_path):
     ("arguments", "message"),
     [
         (("{a}",), "FILE must name two systems at least"),
-        (("{a}", "{a}"), "the system 'a' is in"),
+        (("{a}", "{a}"), "a.parquet: is given twice"),
         (("{a}", "{b}", "--by", "ties"), "--by must be of side, relation, category, got ties"),
         (("{a}", "{b}", "--by", "category"), "--by category needs --kg"),
         (("{a}", "{b}", "--metric", "mmr"), "--metric must be valid: unknown metric"),
@@ -329,7 +329,7 @@ def test_models_with_seeds_are_one_pair(folder, call, done, answer, tmp_path):
             ("{a}", "{b}", "--qrels", "test", "--qrels", "test", "--kg", "{graph}"),
             "--qrels must be different",
         ),
-        (("{run}", "--qrels", "test"), "is taken for a TREC run, and of a run --kg must say"),
+        (("{run}", "--qrels", "test"), "If it is a run, --kg must say"),
         (("{a}", "{none}"), "none.parquet"),
     ],
 )

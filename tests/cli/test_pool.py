@@ -9,7 +9,7 @@ import pytest
 from owkg.files.storage import checksums
 from owkg.judge.qrels import read_judgements
 from owkg.judge.runs import read_runs, run_from_lists, write_run
-from owkg.kg import KnowledgeGraph, write_labelled
+from owkg.kg import KnowledgeGraph, read_graph, write_labelled
 from owkg.pools.bias import pool_bias
 from owkg.pools.read_back import bias_of
 from owkg.ranks import write_ranks
@@ -238,7 +238,7 @@ def test_bad_topics(refused, folder, topics, arguments, shown):
         ("one.run --out x", "--depth must be given"),
         ("one.run --depth 2 --out x", "--kg must be given"),
         ("one.run --depth 0 --kg graph --out x", "--depth must be a whole number of at least 1"),
-        ("one.run one.run --depth 2 --kg graph --out x", "one.run: the system 'one' is in one.run too"),
+        ("one.run one.run --depth 2 --kg graph --out x", "one.run: is given twice"),
         ("none.run --depth 2 --kg graph --out x", "none.run: No such file|No such file or directory"),
         ("one.run --depth 2 --kg none --out x", "none"),
         ("one.run --depth 2 --kg graph --out x --truth other", "--truth must be a split .* or a file"),
@@ -757,3 +757,18 @@ def test_options_of_the_other_half(refused, folder):
         assert f"{option} has no effect without --read" in refused("pool", *MAKE, option, "x")
     for option in (["--templates", "x"], ["--sources"], ["--source-template", "x"]):
         assert f"{option[0]} has no effect with --read" in refused("pool", "--read", "s.tsv", *READ, *option)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("{e}|{r}|? Q0 nowhere 1 1 one", "bad.run, line 1: the graph has no entity 'nowhere'."),
+        ("nowhere|{r}|? Q0 {e} 1 1 one", "bad.run, line 1: the graph has no entity 'nowhere'."),
+        ("{e}|nowhere|? Q0 {e} 1 1 one", "bad.run, line 1: the graph has no relation 'nowhere'."),
+    ],
+)
+def test_labels_that_the_graph_has_not(line, shown, refused, folder):
+    graph = read_graph(folder / "graph")
+    (folder / "bad.run").write_text(line.format(e=graph.entities[0], r=graph.relations[0]) + "\n")
+    assert shown in refused("pool", "bad.run", "--depth", "2", "--kg", "graph", "--out", "x")
+    assert not (folder / "x").exists()

@@ -218,7 +218,7 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ("none.run --out out.csv", "No such file or directory: 'none.run'"),
         ("none.csv --out out.csv", "No such file or directory: 'none.csv'"),
         ("graph --out out.csv", "INPUT must hold .parquet files, got none in the folder graph"),
-        ("qrels --out out.csv", "qrels: neither .npz, .parquet, .csv, .tsv nor a run: "),
+        ("qrels --out out.csv", "qrels: neither .npz, .parquet, .csv, .tsv nor a run: lines"),
         ("scores.npz --out out.json", "out.json: a rank table's name ends in .parquet, .csv, .tsv"),
         ("scores.npz", "--out must say where to write the rank table"),
         (
@@ -273,7 +273,7 @@ def test_duplicates_in_the_graph_are_told(done, folder):
             "--split must be one of train, valid, test, got 'dev'",
         ),
         ("system.run --kg graph --split train --out out.csv", "with --unanswered this is no error"),
-        ("ranks.parquet --from run --kg graph --out out.csv", "ranks.parquet: must be a run"),
+        ("ranks.parquet --from run --kg graph --out out.csv", "text in UTF-8, but is a Parquet file"),
         ("scores.npz --from table --out out.csv", "scores.npz: a rank table's name ends in"),
         ("system.run --from scores --kg graph --out out.csv", "system.run: no .npz file of scores"),
     ],
@@ -306,7 +306,7 @@ def test_there_are_examples_of_several_kinds():
 def test_every_example_in_the_help_runs(done, example):
     line = re.sub(r"data/\w+", "graph", example.removeprefix("owkg ranks convert ")).replace("judged.", "")
     out = done(line)
-    assert out.startswith(("wrote ranks.", "wrote mine."))
+    assert out.startswith(("wrote ranks.", "wrote mine.run"))
 
 
 def test_ranks_after_a_sort(folder, call, refused):

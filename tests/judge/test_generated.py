@@ -200,9 +200,10 @@ def test_the_command(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "line 1: is no JSON"),
-        ("[1]", "line 1: must be an object, got list"),
-        ("[" * 100_000, "line 1: is nested too deeply"),
+        ("{", "line 1: must be one JSON object, whole"),
+        ('{"answers": }', "line 1: must be JSON"),
+        ("[1]", "entry 1: must be an object, got int"),
+        ("[" * 100_000, "line 1: must be JSON that is not nested so deep"),
         ('{"answers": "a", "query": "a|r|?"}', "line 1: must have answers, a list of text"),
         ('{"answers": [], "query": "a r"}', "line 1: a query must be 'head"),
         (
@@ -233,3 +234,45 @@ def test_other_queries_and_metrics():
         ValueError, match="`metrics` must be plain means of weights that fall with the rank, got mr"
     ):
         partial_metrics(found, "mr")
+
+
+def test_an_array_of_lists(tmp_path):
+    """As SimKGC and KICGPT write them, and as one object a line."""
+    held = [{"head": "a", "relation": "r", "answers": ["c", " d "]}, {"query": "?|r|b", "answers": []}]
+    for name, text in (
+        ("a.json", json.dumps(held, indent=1)),
+        ("b.json", "\n" + json.dumps(held)),
+        ("c.jsonl", "\n".join(map(json.dumps, held))),
+    ):
+        (tmp_path / name).write_text(text)
+        assert read_generated(tmp_path / name).select("query", "place", "text").rows() == [
+            ("a|r|?", 1, "c"),
+            ("a|r|?", 2, " d "),
+            ("?|r|b", 0, None),
+        ]
+    graph = KnowledgeGraph(("a", "c", "d", " d "), ("r",), {"test": np.array([[0, 0, 3]], np.int32)})
+    assert ranks_of_lists(read_generated(tmp_path / "a.json"), graph).listed.sum() == 1
+    graph = graph._replace(entities=("a", "c", "e", "d"))
+    assert ranks_of_lists(read_generated(tmp_path / "a.json"), graph).listed.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '[{"head": "a", "relation": "r", "answers": ["c"]}, {"head": "a"}]',
+            "x, entry 2: must have answers",
+        ),
+        ('[{"head": "a", "relation": "r", "answers": ["c"]},\n 3]', "x, entry 2: must be an object, got int"),
+        ('[{"head": "a",\n "relation" "r"}]', "x, line 2: must be JSON"),
+        ('[{"head": "a", "head": "b", "relation": "r", "answers": []}]', "got 'head' twice"),
+        ("[]", "x: holds no list"),
+        ('{\n"head": "a", "relation": "r", "answers": []}', "x, line 1: must be one JSON object, whole"),
+        ("\x89PNG", "x, line 1: must be JSON"),
+        ("PAR1", "x: must be lists as JSON, text in UTF-8, but is a Parquet file"),
+    ],
+)
+def test_bad_arrays(text, message, tmp_path):
+    (tmp_path / "x").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_generated(tmp_path / "x")

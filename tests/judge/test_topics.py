@@ -264,9 +264,64 @@ def test_bad_files(tmp_path):
     (tmp_path / "other.qrels").write_text("999 0 D1 1\n")
     with pytest.raises(ValueError, match="`qrels` must judge queries that sys answers, got none such"):
         evaluate_runs(run, tmp_path / "other.qrels")
-    with pytest.raises(ValueError, match=r"the system 'sys' is in another file too"):
+    with pytest.raises(ValueError, match=r"a\.run: is given twice"):
         evaluate_runs([run, run], qrels)
     with pytest.raises(ValueError, match="`qrels` must be given with measures of lists"):
         owkg.compare([run, run], "AP")
+    both = tmp_path / "both.run"
+    both.write_text("301 Q0 D1 1 2 x\n301 Q0 D1 1 2 y\n")
+    with pytest.raises(ValueError, match=r"both\.run: holds 2 systems \('x', 'y'\), which one name, 'a'"):
+        evaluate_runs({"a": both}, qrels)
     with pytest.raises(ValueError, match="`by` is of rank metrics"):
         owkg.compare([run, run], "AP", qrels=qrels, by="side")
+
+
+RUN = {"q1": {"d1": 2.0, "d2": 3.0}, "q2": {"d3": 1}}
+OTHER = {"q1": {"d1": 4.0, "d2": 3.0}, "q2": {"d4": np.float32(1)}}
+QRELS = {"q1": {"d1": 1, "d2": 0}, "q2": {"d3": np.int64(1)}}
+
+
+@pytest.mark.filterwarnings("ignore:.*queries without judgements")
+def test_dictionaries_are_runs_and_judgements():
+    """As pytrec_eval and ranx have them."""
+    values, _ = evaluate_runs({"a": RUN, "b": OTHER}, QRELS, "AP")
+    assert dict(values.select("system", "value").rows()) == {"a": 0.75, "b": 0.5}
+    assert evaluate_runs(RUN, QRELS, "AP")[0]["system"].to_list() == ["run"]
+    found = owkg.compare(
+        {"a": RUN, "b": OTHER}, "AP", qrels={"x": QRELS, "y": {"q1": {"d2": 1}, "q2": {"d4": 1}}}
+    )
+    assert found.values.filter(qrels="x")["value"].to_list() == [0.75, 0.5]
+    assert found.values.filter(qrels="y")["value"].to_list() == [0.5, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ({"q1": {"d1": float("nan")}}, "`systems` the score of 'd1' to 'q1' must be a number, got nan"),
+        ({"q1": {"d1": "2"}}, "must be a number, got '2'"),
+        ({"q1": {"d1": True}}, "must be a number, got True"),
+        ({"q1": {1: 2.0}}, "must have text as its keys, not empty, got 1"),
+        ({"q1": {"": 2.0}}, "must have text as its keys, not empty, got ''"),
+        ({"q1": ["d1"]}, "got list for the query 'q1'"),
+        ({}, "must be"),
+    ],
+)
+def test_bad_dictionaries(run, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate_runs({"a": run}, QRELS)
+
+
+def test_dictionaries_are_ranked_against_a_graph():
+    triples = np.array([[0, 0, 1], [0, 0, 2], [1, 0, 2]], np.int32)
+    graph = KnowledgeGraph(("a", "b", "c", "d|e"), ("r",), {"train": triples[:0], "test": triples})
+    same = {"b|r|?": {"c": 1}}
+    run = {"a|r|?": {"b": 3.0, "d|e": 2.0, "c": 1.0}} | same
+    systems = {"x": run, "y": {"a|r|?": {"c": 3.0, "b": 2.0, "d|e": 1.0}} | same}
+    expected = {"x": pytest.approx(5 / 6), "y": 1.0}
+    for qrels in ("test", {"a|r|?": {"b": 1, "c": 1}} | same):
+        found = owkg.compare(systems, "mrr", qrels=qrels, graph=graph, ties="pessimistic")
+        assert dict(found.values.select("system", "value").rows()) == expected
+    with pytest.raises(ValueError, match="`systems`: the graph has no entity 'z'"):
+        owkg.compare({"x": run, "y": {"a|r|?": {"z": 1.0}}}, "mrr", qrels="test", graph=graph)
+    with pytest.raises(ValueError, match="`systems`: a query must be 'head"):
+        owkg.compare({"x": run, "y": {"301": {"z": 1.0}}}, "mrr", qrels="test", graph=graph)

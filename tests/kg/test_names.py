@@ -8,11 +8,29 @@ import pytest
 from owkg.judge import read_judgements, read_runs, write_judgements, write_run
 from owkg.kg.names import escaped, parts_of, query_of, query_text, unescaped
 
-LABELS = ("a", "a|b", "|", "?", " a ", "\\", "a\\", "a\\|b", "a\\sb", "t\tb\n", "\\?", "caf\\u00e9", "é b")
+LABELS = (
+    "a",
+    "a|b",
+    "|",
+    "?",
+    " a ",
+    "\\",
+    "a\\",
+    "a\\|b",
+    "a\\sb",
+    "t\tb\n",
+    "\\?",
+    "caf\\u00e9",
+    "é b",
+    " ",
+    "😀",
+)
 
 
 @pytest.mark.parametrize("side", ["head", "tail"])
-@pytest.mark.parametrize(("entity", "relation"), list(product(LABELS, ("r", "r|s", "?", "r\\", "|", "\\|"))))
+@pytest.mark.parametrize(
+    ("entity", "relation"), list(product(LABELS, ("r", "r|s", "?", "r\\", "|", "\\|", "(topic)", " ")))
+)
 def test_every_label_survives(entity, relation, side):
     assert parts_of(query_of(entity, relation, side)) == (side, entity, relation)
 

@@ -131,8 +131,10 @@ def convert(
     # Before the graph is read, which may take long.
     check_readable([None if is_dataset(source) else source, qrels])
     kind = importer_of(source, from_, [one for one, of in {"graph": kg, **given}.items() if of is not None])
-    if lists is not None and (kind.name != "scores" or kg is None):
-        raise ValueError(f"`lists` needs score matrices and --kg; {source} is {kind.what}.")
+    if lists is not None and kind.name != "scores":
+        raise ValueError(f"`lists` is of score matrices, and {source} is {kind.what}.")
+    if lists is not None and kg is None:
+        raise ValueError("`kg` must name the graph of the scores, for --lists.")
     check_writable([out, lists], [source, qrels])
     graph, notes = (None, []) if kg is None else graph_and_notes(kg, how)
     run = None if lists is None or graph is None else _lists(source, graph, depth, model)
