@@ -150,5 +150,5 @@ def test_pipes_end_in_one_line(tmp_path, line, name):
     command = [sys.executable, "-m", "owkg", *line.format(name).split()]
     found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert found.returncode == 2
-    assert f"{name}: must be a file, which can be read more than once" in found.stderr
+    assert f"{name}: must be a file, which can be read twice" in found.stderr
     assert found.stderr.count("\n") == 1
