@@ -27,7 +27,8 @@ class ArgumentError(ValueError):
 
 # What a message quotes, a value; or a word in backquotes at the start of one, an argument.
 _ARGUMENT = re.compile(
-    r"""(?<!\w)'(?:[^'\\]|\\.)*'(?!\w) | (?<!\w)"(?:[^"\\]|\\.)*"(?!\w) | (?<![^\s(])`(\w+)`""", re.VERBOSE
+    r"""(?<![\w\\])'(?:[^'\\]|\\.)*'(?!\w) | (?<![\w\\])"(?:[^"\\]|\\.)*"(?!\w) | (?<![^\s(])`(\w+)`""",
+    re.VERBOSE,
 )
 
 

@@ -66,21 +66,8 @@ def test_errors_are_one_line_of_plain_text(tables, capsys):
 
 @pytest.mark.parametrize("form", ["csv", "latex", "json", "table"])
 def test_results_hold_no_command_in_any_format(tables, capsys, form):
-    assert (
-        main(
-            [
-                "metrics",
-                str(tables / "three.parquet"),
-                "--metric",
-                "mrr",
-                "--by",
-                "relation",
-                "--format",
-                form,
-            ]
-        )
-        == 0
-    )
+    options = ["--metric", "mrr", "--by", "relation", "--format", form]
+    assert main(["metrics", str(tables / "three.parquet"), *options]) == 0
     out, _ = said(capsys)
     assert "1b" in out
     assert ("'=1+1" in out) == (form == "csv")

@@ -3,8 +3,11 @@
 import gzip
 import os
 import re
+import subprocess
+import sys
 import zipfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -260,9 +263,101 @@ def test_a_panic_of_rust_is_an_error_and_what_else_is_said_is_heard(tmp_path, ca
     assert capfd.readouterr().err == ("" if panics else "said\n")
 
 
+DYING = """
+import ctypes, os, sys
+from pathlib import Path
+from owkg.files import parquet
+
+with parquet._damage_told(Path("a\\x1b.parquet")):
+    os.write(2, sys.argv[1].encode())
+    (ctypes.PyDLL if sys.argv[2] == "held" else ctypes.CDLL)(None).abort()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="aborts in another way")
+@pytest.mark.parametrize("lock", ["held", "free"])
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (
+            "memory allocation of 99 bytes failed\n",
+            2,
+            "owkg: error: a\\x1b.parquet: this takes more memory than there is: "
+            "memory allocation of 99 bytes failed\n",
+        ),
+        ("fatal: something else\n", -6, "fatal: something else\n"),
+    ],
+)
+def test_what_a_process_says_before_it_ends_is_heard(words, code, said, lock):
+    done = subprocess.run(
+        [sys.executable, "-c", DYING, words, lock], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory in another way")
+def test_a_file_that_does_not_fit_in_memory_says_so(tmp_path):
+    """Whether Python, polars or its allocator finds out."""
+    pl.select(a=pl.int_range(10**7).hash()).write_parquet(tmp_path / "much.parquet")
+    code = """
+import resource, sys
+from pathlib import Path
+import polars as pl
+from owkg.cli.errors import guarded
+from owkg.files.parquet import read_parquet
+
+pl.select(pl.int_range(10).hash()).lazy().collect(engine="streaming")
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**25, used + 2**25))
+sys.exit(guarded("owkg", lambda: read_parquet(Path(sys.argv[1]))))
+"""
+    command = [sys.executable, "-c", code, str(tmp_path / "much.parquet")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("owkg: error: ")
+    assert "memory" in done.stderr
+
+
 def test_a_small_parquet_file_of_many_rows_is_refused(tmp_path):
     path = tmp_path / "ones.parquet"
     pl.select(a=pl.repeat(1, 2 * 10**7, dtype=pl.Int8)).write_parquet(path)
     assert path.stat().st_size < 10**5
     with pytest.raises(ValueError, match=r"ones\.parquet: .* bytes that unpack to more than"):
         read_ranks(path)
+
+
+def _part(number: int, rows: int = 3000) -> pl.DataFrame:
+    heads = [f"{number}-{i}" for i in range(rows)]
+    ranks = {"optimistic": 1, "pessimistic": 2, "candidates": 50}
+    return pl.DataFrame({"head": heads}).with_columns(
+        relation=pl.lit("r"),
+        tail=pl.lit("t"),
+        side=pl.lit("tail"),
+        **{k: pl.lit(v) for k, v in ranks.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-100]),
+        lambda path: _part(1).rename({"optimistic": "x"}).write_parquet(path),
+        lambda path: _part(2).write_parquet(path),
+        lambda path: _part(1, 100).write_parquet(path),
+        lambda path: path.write_bytes(b"\0" * path.stat().st_size),
+        Path.unlink,
+    ],
+)
+@pytest.mark.parametrize("read", ["1", "2"])
+def test_a_part_that_changes_while_a_folder_is_read_is_named(tmp_path, change, read):
+    """Whether its turn is to come, or has begun."""
+    for number in range(3):
+        _part(number).write_parquet(tmp_path / f"{number}.parquet")
+    batches = RankDataset.of(tmp_path).batches()
+    for _ in range(int(read)):
+        next(batches)
+    path = tmp_path / "1.parquet"
+    change(path)
+    os.utime(path, ns=(1, 1)) if path.exists() else None
+    with pytest.raises((ValueError, FileNotFoundError), match=r"1\.parquet"):
+        list(batches)

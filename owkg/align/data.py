@@ -8,6 +8,7 @@ import polars as pl
 from jaxtyping import Int32
 
 from owkg import checks
+from owkg.align.openea import find, openea
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import WHOLE, first_row, line_error, read_lines, require_distinct, split_lines
@@ -39,40 +40,62 @@ class Alignment(NamedTuple):
 
 
 def read_alignment(
-    folder: StrPath, *, train_share: float = 0.3, seed: int = 0, many_to_many: bool = False
+    folder: StrPath,
+    *,
+    train_share: float = 0.3,
+    seed: int = 0,
+    fold: int | None = None,
+    many_to_many: bool = False,
 ) -> Alignment:
-    """Reads two graphs and their reference pairs from a folder in the layout of DBP15k.
+    """Reads two graphs and their reference pairs from a folder in the layout of DBP15k or of OpenEA.
 
-    `ent_ids_1` and `ent_ids_2` (id, tab, label), `triples_1` and `triples_2` (ids of head, relation, tail),
-    `ref_ent_ids` (pairs of ids). Where there is a `sup_ent_ids` it holds the training pairs, and
-    `ref_ent_ids` those of the test; else the pairs are split by `split_pairs`. All may be packed (`.gz`).
+    DBP15k: `ent_ids_1` and `ent_ids_2` (id, tab, label), `triples_1` and `triples_2` (ids of head, relation,
+    tail), `ref_ent_ids` (pairs of ids). Where there is a `sup_ent_ids` it holds the training pairs, and
+    `ref_ent_ids` those of the test; else the pairs are split by `split_pairs`.
+
+    OpenEA: `rel_triples_1` and `rel_triples_2` (labels of head, relation, tail, between tabs), `ent_links`
+    (pairs of labels), and a folder of folds such as `721_5fold`, in which `1/train_links` and `1/test_links`
+    hold the training and the test pairs of fold 1; those of `valid_links` are in neither. Without folds the
+    pairs of `ent_links` are split by `split_pairs`. Triples of attributes are not read. Ids follow the
+    labels, sorted by code point.
+
+    All files may be packed (`.gz`).
 
     Args:
         folder: where the files are.
-        train_share, seed: of `split_pairs`; without effect where `sup_ent_ids` is there.
+        train_share, seed: of `split_pairs`; without effect where the training pairs are in a file.
+        fold: of OpenEA, from 1; None: the first, if there are folds.
         many_to_many: allow entities in several pairs.
 
     Raises:
         ValueError: beginning with the file and the line: if a line is malformed, a triple or a pair names
             an entity that its graph does not have, a pair is repeated or stands in both files, or an entity
-            is in two pairs and `many_to_many` is False.
+            is in two pairs and `many_to_many` is False. Naming `fold`, if there is no such one.
         FileNotFoundError: if a file is missing.
+
+    Warns:
+        UserWarning: of the fold that is taken, the pairs that are left out, and entities of pairs without a
+            triple (OpenEA).
     """
     folder = checks.path("folder", folder)
     checks.flag("many_to_many", many_to_many)
     share = _share_checked(train_share)
-    (left_ids, left), (right_ids, right) = (_graph(folder, number) for number in (1, 2))
-    files = [_file(folder, "ref_ent_ids")]
-    supervised = _find(folder, "sup_ent_ids")
-    if supervised is not None:
-        files = [supervised, *files]
-    frames = [_pairs(path, (left_ids, right_ids)) for path in files]
+    if find(folder, "ent_ids_1") is None and find(folder, "rel_triples_1") is not None:
+        graphs, files, frames = openea(folder, fold)
+    elif fold is not None:
+        raise ArgumentError("fold", f"has no effect on {folder}, which is not in the layout of OpenEA.")
+    else:
+        (left_ids, left), (right_ids, right) = (_graph(folder, number) for number in (1, 2))
+        graphs, files = (left, right), [_file(folder, "ref_ent_ids")]
+        if (supervised := find(folder, "sup_ent_ids")) is not None:
+            files = [supervised, *files]
+        frames = [_pairs(path, (left_ids, right_ids)) for path in files]
     places = [(path, row + 1) for path, frame in zip(files, frames, strict=True) for row in range(len(frame))]
     pairs = np.concatenate(frames)
-    _check_pairs(pairs, places, (left, right), many_to_many)
-    if supervised is not None:
-        return Alignment(left, right, pairs[: len(frames[0])], pairs[len(frames[0]) :])
-    return split_pairs(Alignment(left, right, pairs[:0], pairs), share, seed)
+    _check_pairs(pairs, places, graphs, many_to_many)
+    if len(files) == 2:
+        return Alignment(*graphs, pairs[: len(frames[0])], pairs[len(frames[0]) :])
+    return split_pairs(Alignment(*graphs, pairs[:0], pairs), share, seed)
 
 
 def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignment:
@@ -98,14 +121,12 @@ def _share_checked(share: float) -> float:
     return value
 
 
-def _find(folder: Path, name: str) -> Path | None:
-    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
-
-
 def _file(folder: Path, name: str) -> Path:
-    found = _find(folder, name)
+    found = find(folder, name)
     if found is None:
-        raise FileNotFoundError(f"{folder}: must hold a file {name} or {name}.gz (layout of DBP15k).")
+        raise FileNotFoundError(
+            f"{folder}: must hold a file {name} or {name}.gz (layout of DBP15k), or rel_triples_1 (OpenEA)."
+        )
     return found
 
 

@@ -426,9 +426,23 @@ def _tasks(name: str, table: RankTable | pl.DataFrame) -> pl.DataFrame:
     tasks = tasks.with_columns(query_text()).select(
         *ASKED, "answer", "candidates", pl.col("rank", "low", "high").cast(pl.Int64)
     )
-    if tasks.select(pl.struct(_ANSWER).is_duplicated().any()).item():
-        raise ArgumentError(name, "must be of one model and one seed: a task stands there twice.")
+    twice = tasks.select(pl.struct(_ANSWER).is_duplicated()).to_series()
+    if twice.any():
+        raise ArgumentError(name, _why_twice(frame, tasks.filter(twice)))
     return tasks
+
+
+def _why_twice(frame: pl.DataFrame, twice: pl.DataFrame) -> str:
+    """Why tasks stand in a table twice: of several models or seeds, or repeated."""
+    several = [name for name in ("model", "seed") if name in frame.columns and frame[name].n_unique() > 1]
+    if several:
+        return f"must be of one {' and one '.join(several)}, got {frame[several[0]].n_unique()}."
+    answer = twice.row(0, named=True)
+    count = twice.select(pl.struct(_ANSWER).n_unique()).item()
+    return (
+        f"must have each task once: the answer {answer['answer']!r} to {answer['query']!r} stands there "
+        f"twice{f', and {count - 1:,} others' if count > 1 else ''}."
+    )
 
 
 def _places(

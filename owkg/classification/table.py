@@ -10,6 +10,7 @@ from owkg import checks
 from owkg.files.columns import columns_checked, frame_of, named
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
+from owkg.kg.classes import CLASSES
 from owkg.kg.triples import COLUMNS
 from owkg.ranks.files import path_checked, write_table
 
@@ -17,9 +18,7 @@ LABELS = ("positive", "negative", "unknown")
 """What a triple may be; what is neither known to be true nor known to be false is unknown."""
 
 # How tables write them: NTN's files have -1 for negative, scikit-learn's arrays 0.
-_SPELLED = {"1": "positive", "true": "positive", "0": "negative", "-1": "negative", "false": "negative"} | {
-    label: label for label in LABELS
-}
+_SPELLED = {text: LABELS[0] if true else LABELS[1] for text, true in CLASSES.items()} | {"unknown": "unknown"}
 _NEEDED = (*COLUMNS, "label", "score")
 _KNOWN = (*_NEEDED, "split", "model")
 
@@ -32,7 +31,7 @@ def checked_triples(
     Args:
         table: a frame of polars or pandas, or a mapping of columns, with the columns head, relation, tail,
             label and score, and perhaps split (test where there is none) and others, which stay. A label is
-            positive or 1 or true; negative or 0 or -1 or false; or unknown. Scores of larger size are more
+            positive, 1, true or yes; negative, 0, -1, false or no; or unknown. Scores of larger size are more
             plausible.
         source: what messages call the table.
         place: what they call its row i; None: "source, row i".
@@ -84,7 +83,7 @@ def _plain(column: pl.Series) -> pl.Series:
 
 
 def _wanted(name: str) -> str:
-    return "positive (1), negative (0 or -1) or unknown" if name == "label" else "there"
+    return "positive (1, true, yes), negative (0, -1, false, no) or unknown" if name == "label" else "there"
 
 
 def _refuse(bad: pl.Series, given: pl.Series, where: Callable[[int], str], wanted: str) -> None:

@@ -43,11 +43,22 @@ def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -
         seen.add(real)
         if out.is_dir():
             raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
+        _refuse_split(out)
         there = next(folder for folder in out.absolute().parents if folder.exists())
         try:
             writable_folder(there)
         except OSError as error:
             raise OSError(f"{out}: cannot be written: {error.strerror}.") from None
+
+
+def _refuse_split(out: Path) -> None:
+    """Stops where a graph is read from the folder of a file to write, and that file would be a part of it."""
+    from owkg.kg.layouts import is_part_of_graph
+
+    if is_part_of_graph(out.absolute()):
+        raise ValueError(
+            f"{out}: cannot be written: its folder holds a graph, of which a file of this name is a part."
+        )
 
 
 def check_ending(name: str, path: Path | None, *endings: str) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 from owkg.errors import ArgumentError
 from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.queries import is_asked
+from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.seen import seen_ids, with_ids
@@ -190,6 +191,11 @@ def asked_sides(sides: str | Sequence[str]) -> list[str]:
 def check_sizes(trained: object, graph: KnowledgeGraph) -> None:
     """ValueError unless a model's parameters are of the graph's number of entities and relations."""
     trained = trained_checked(trained)
+    held = trained.params | trained.statistics
+    for name in ("entity", "relation"):
+        if getattr(held[name], "ndim", 0) < 1:
+            got = type(held[name]).__name__
+            raise ArgumentError("trained", f"must have an array of rows in {name}, got {got}.")
     relations = graph.num_relations * (2 if trained.model.config.reciprocal else 1)
     for array, rows in (("entity", graph.num_entities), ("relation", relations)):
         if (got := len(trained.params[array])) != rows:
@@ -198,3 +204,11 @@ def check_sizes(trained: object, graph: KnowledgeGraph) -> None:
                 f"must have {rows} rows in {array} for a graph of {graph.num_entities} entities and "
                 f"{graph.num_relations} relations, got {got}.",
             )
+    wanted = jax.eval_shape(
+        lambda key: trained.model.init(key, graph.num_entities, graph.num_relations), seeded(0)
+    )
+    for name, of in [pair for part in wanted for pair in part.items()]:
+        if name not in held or getattr(held[name], "shape", None) != of.shape:
+            got = f"shape {getattr(held[name], 'shape', ())}" if name in held else "none"
+            must = f"must have the array {name} of shape {of.shape} ({trained.model.name})"
+            raise ArgumentError("trained", f"{must}, got {got}.")

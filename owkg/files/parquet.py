@@ -5,7 +5,10 @@ The headers are structs of Thrift's compact protocol: numbered fields, whole num
 Numbers of fields: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 """
 
+import ctypes
 import os
+import re
+import signal
 import sys
 import tempfile
 import threading
@@ -18,6 +21,7 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from owkg.files.storage import require_bounded, require_rereadable
+from owkg.terminal.tables import one_line
 
 _MAGIC = b"PAR1"
 _BOOLEANS = {1: True, 2: False}
@@ -84,7 +88,7 @@ def parquet_rows(path: Path) -> tuple[Mapping[str, Any], int, int]:
 def _damage_told(path: Path) -> Iterator[None]:
     """Makes what polars cannot read a ValueError that names the file."""
     try:
-        with _panics_unheard():
+        with _panics_unheard(path):
             yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(
@@ -93,8 +97,11 @@ def _damage_told(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _panics_unheard() -> Iterator[None]:
-    """Keeps what polars writes to standard error when it panics from being seen; all else is written."""
+def _panics_unheard(path: Path) -> Iterator[None]:
+    """Keeps what polars writes to standard error when it panics from being seen; all else is written.
+
+    Also where it ends the process, because there is no more memory.
+    """
     with _ONE_AT_A_TIME, tempfile.TemporaryFile() as heard:
         try:
             kept = os.dup(2)
@@ -106,7 +113,8 @@ def _panics_unheard() -> Iterator[None]:
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
             os.dup2(heard.fileno(), 2)
-            yield
+            with _last_words(path, heard.fileno(), kept):
+                yield
         except pl.exceptions.PanicException:
             panicked = True
             raise
@@ -117,6 +125,33 @@ def _panics_unheard() -> Iterator[None]:
                 heard.seek(0)
                 with suppress(OSError):
                     os.write(2, heard.read())
+
+
+@contextmanager
+def _last_words(path: Path, heard: int, told: int) -> Iterator[None]:
+    """Makes an abort within tell what was `heard`, a file, to `told`; lack of memory by a line and exit 2."""
+
+    def say(_: int) -> None:
+        words = os.pread(heard, 2**16, 0)
+        if lack := re.search(rb"memory allocation of \d+ bytes failed", words):
+            why = f"this takes more memory than there is: {lack[0].decode()}"
+            os.write(told, f"owkg: error: {one_line(path)}: {why}\n".encode(errors="replace"))
+            os._exit(2)
+        os.write(told, words)
+        system.signal(signal.SIGABRT, None)
+
+    if sys.platform == "win32":
+        yield
+        return
+    # Python hears a signal when the call that it came in returns: of this one never.
+    system = ctypes.CDLL(None)
+    system.signal.restype, system.signal.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
+    called = ctypes.CFUNCTYPE(None, ctypes.c_int)(say)
+    before = system.signal(signal.SIGABRT, ctypes.cast(called, ctypes.c_void_p))
+    try:
+        yield
+    finally:
+        system.signal(signal.SIGABRT, before)
 
 
 def _unpacked_size(path: Path) -> int:

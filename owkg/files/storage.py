@@ -29,8 +29,14 @@ _FLOOR, _RATIO = 2**27, 100
 _GZIP = b"\x1f\x8b"
 # How Rust says which error of the system it was.
 _OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
-# Free memory on Linux.
+# Free memory on Linux, and the groups of this process with what they may take.
 _MEMINFO = Path("/proc/meminfo")
+_GROUPS, _GROUPS_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+# By kind of group: files of the limit and of what is taken, and what of that is cache.
+_GROUP_FILES = {
+    "": ("memory.max", "memory.current", "inactive_file"),
+    "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
 # How files begin that polars unpacks of its own accord, without a bound: gzip, zlib and zstd.
 _PACKED = (_GZIP, b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"\x28\xb5\x2f\xfd")
 
@@ -225,11 +231,41 @@ def text_source(path: Path) -> Path | bytes:
 
 
 def free_memory() -> int | None:
-    """Bytes of memory that are free; None where that is unknown."""
+    """Bytes of memory that are free for this process; None where that is unknown.
+
+    A container or a job may be allowed less than the machine has (cgroups of Linux, versions 1 and 2).
+    """
     if not _MEMINFO.is_file():
         return None
     lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines())
-    return int(lines["MemAvailable"].split()[0]) * 1024
+    return min([int(lines["MemAvailable"].split()[0]) * 1024, *_left_to_groups()])
+
+
+def _left_to_groups() -> Iterator[int]:
+    """Bytes that each group of processes that this one is in may still take."""
+    try:
+        groups = _GROUPS.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for group in groups:
+        _, kinds, path = group.split(":", 2)
+        if kinds not in ("", "memory"):
+            continue
+        root = _GROUPS_ROOT / kinds
+        most, used, cache = _GROUP_FILES[kinds]
+        # A container sees its own group at the root, under whatever path.
+        place = root / path.strip("/")
+        for folder in (place, *place.parents) if place.is_relative_to(root) else ():
+            try:
+                limit, taken = ((folder / name).read_text(encoding="ascii") for name in (most, used))
+                stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                if limit.strip() != "max":
+                    # Pages of files are given back when memory is short.
+                    yield max(0, int(limit) - int(taken) + int(stat.get(cache, 0)))
+            except (OSError, ValueError):  # no such group, or no limit of memory in it
+                pass
+            if folder == root:
+                break
 
 
 METADATA_FILE = "metadata.json"

@@ -75,7 +75,8 @@ class ImportedEmbeddings(NamedTuple):
                 for name, a in arrays.items()
             }
             layout = "real-imaginary"
-        labels = dict(zip(ROW_LABELS, (list(found.entities), list(found.relations)), strict=True))
+        rows = zip(ROW_LABELS, (found.entities, found.relations), strict=True)
+        labels = {name: list(texts) for name, texts in rows if texts is not None}
         said = {"layout": layout, "relation_layout": found.relation_layout, "model": self.model}
         said |= {"options": json.dumps(self.options)}
         _, write = FORMATS[place.suffix]
@@ -158,7 +159,8 @@ def embeddings_of_state(
         state: arrays by name, such as `model.state_dict()`, or the path of a file (`read_state`).
         library: of `LIBRARIES`.
         model: transe, distmult, complex, rotate or rescal, or another whose `owkg.models.Kind` has peers.
-        entities, relations: labels by id.
+        entities, relations: labels by id. With two rows for each relation, those of the inverse relations are
+            the second half, as of LibKGE's reciprocal_relations_model, or in PyKEEN's states the neighbours.
         **options: of the model, such as norm; else those of the library.
 
     Raises:
@@ -193,6 +195,8 @@ def embeddings_of_state(
     for name in own.arrays or LIBRARIES[library]:
         # A state may be part of a larger one, its names behind a prefix.
         ends = [array for key, array in given.items() if key == name or key.endswith(f".{name}")]
+        # LibKGE's reciprocal model holds the embedders of the model that it wraps under two names.
+        ends = ends[:1] if ends and all(np.array_equal(one, ends[0]) for one in ends[1:]) else ends
         if len(ends) != 1:
             raise ArgumentError(
                 "state",
@@ -210,9 +214,19 @@ def embeddings_of_state(
     else:
         entity, relation = found
     inverse = {}
-    if library == "pykeen" and len(relation) == 2 * len(relations):
-        # Ids of a relation and of its inverse are neighbours.
-        inverse, relation = {"relation_inverse": relation[1::2]}, relation[::2]
+    if len(relation) == 2 * len(relations) and len(relations):
+        if library == "pykeen":
+            # Ids of a relation and of its inverse are neighbours.
+            inverse, relation = {"relation_inverse": relation[1::2]}, relation[::2]
+        else:
+            half = len(relations)
+            inverse, relation = {"relation_inverse": relation[half:]}, relation[:half]
+            if library != "libkge":  # whose reciprocal_relations_model has them so
+                warnings.warn(
+                    f"{source}: holds two rows for each relation: row i + {half:,} is taken for the inverse "
+                    "of relation i.",
+                    stacklevel=2,
+                )
     arrays = {"entity": entity, "relation": relation} | inverse
     arrays = {name: array.reshape(len(array), -1) for name, array in arrays.items()}
     for name, labels in (("entity", entities), ("relation", relations)):
@@ -223,7 +237,7 @@ def embeddings_of_state(
             )
     if "norm" in kind.options:
         options = {"norm": own.norm} | options
-    for name in own.unit[0]:
+    for name in (*own.unit[0], *(key for key in inverse if "relation" in own.unit[0])):
         length = np.linalg.norm(arrays[name], own.unit[1] or options["norm"], axis=1, keepdims=True)
         arrays[name] = arrays[name] / np.maximum(length, 1e-12)
     labels = tuple(map(str, entities)), tuple(map(str, relations))

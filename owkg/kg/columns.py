@@ -70,7 +70,9 @@ def separated(path: Path, line: str, *, spaces: bool = False) -> Columns:
     return Columns(separator=" " if spaces and "\t" not in line else "\t")
 
 
-def columns_of(path: Path, line: str, layout: Layout, *, spaces: bool = False) -> Columns:
+def columns_of(
+    path: Path, line: str, layout: Layout, *, spaces: bool = False, option: str = "layout"
+) -> Columns:
     """The columns of a file of labels.
 
     A further column whose first field says true or false is that of classes.
@@ -80,6 +82,7 @@ def columns_of(path: Path, line: str, layout: Layout, *, spaces: bool = False) -
         line: its first line.
         layout: that is named.
         spaces: of `separated`.
+        option: the argument that names columns.
 
     Raises:
         ValueError: naming the file and line 1, if the header line lacks a column, or no layout is named and
@@ -93,7 +96,7 @@ def columns_of(path: Path, line: str, layout: Layout, *, spaces: bool = False) -
     if len(fields) == len(names) + 1 and is_class(fields[-1]):
         names = (*names, CLASS)
     elif layout.name is None and len(fields) > len(names) and (found := named_columns(fields)):
-        raise line_error(path, 1, header_message(fields, found))
+        raise line_error(path, 1, header_message(fields, found, option))
     return plain._replace(names=names)
 
 

@@ -50,9 +50,9 @@ def note_kinds(folder: Path, entities: pl.Series) -> None:
     """A warning of how many entities are literals, and how many blank nodes."""
     kinds = {"literals": '"', "blank nodes": "_:"}
     counts = {name: int(entities.str.starts_with(sign).sum()) for name, sign in kinds.items()}
-    if told := [f"{count:,} {name}" for name, count in counts.items() if count]:
+    if told := [f"{name} ({count:,})" for name, count in counts.items() if count]:
         warnings.warn(
-            f"{folder}: {' and '.join(told)} are entities, like IRIs (if not, delete their triples); "
-            "blank nodes of one name are one entity in all splits.",
+            f"{folder}: {' and '.join(told)} are entities, like IRIs; delete their triples if they should "
+            "not be. Blank nodes of one name are one entity in all splits.",
             stacklevel=2,
         )

@@ -114,7 +114,7 @@ class _Lines(NamedTuple):
 
     def line(self, row: int) -> int:
         """The number of the line of a triple."""
-        return self.first + (row if self.after is None else int(self.after[row]))
+        return self.first + (row if self.after is None or not len(self.after) else int(self.after[row]))
 
 
 class _Tables(NamedTuple):
@@ -283,17 +283,15 @@ def _files(
     files, left = {}, dict[str, None]()
     for name, path in paths.items():
         blocks = read_blocks(path)
+        head = next(blocks)
+        line, columns = _first_line(head), Columns()
+        if not rdf:
+            columns = columns_of(path, line, layout or Layout("labelled"), spaces=spaces)
         if layout and layout.header:
-            line, after = first_line(blocks)
+            _, after = first_line(chain([head], blocks))
             if after is None:
                 raise line_error(path, 1, "must be followed by lines, got none.")
             blocks, head = after, next(after)
-        else:
-            head = next(blocks)
-            line = _first_line(head)
-        columns = Columns()
-        if not rdf:
-            columns = columns_of(path, line, layout or Layout("labelled"), spaces=spaces)
         if len(columns.wanted) < len(columns.names):
             every = zip(columns.names, separated(path, line).fields(line), strict=True)
             left |= {field: None for what, field in every if what not in columns.wanted}
@@ -422,6 +420,7 @@ def _divide(
     columns = pl.concat(more)
     after = columns[LINE].to_numpy() - file.first if LINE in columns.columns else None
     if CLASS not in columns.columns:
+        _require_free(name, file.path, lines)
         splits[name], lines[name] = triples, _Lines(file.path, file.first, after)
         return
     truth = truth_of(columns[CLASS])
@@ -438,9 +437,15 @@ def _divide(
     for split, rows in ((name, np.flatnonzero(true)), (false, np.flatnonzero(~true))):
         if split == false and not len(rows):
             continue
-        if split in splits:
-            raise ValueError(f"{file.path}: holds false triples, and {lines[split].path.name} does too.")
+        _require_free(split, file.path, lines)
         splits[split], lines[split] = triples[rows], _Lines(file.path, file.first, rows)
+
+
+def _require_free(split: str, path: Path, lines: dict[str, _Lines]) -> None:
+    if split in lines:
+        raise ValueError(
+            f"{path}: holds triples of the split {split}, and {lines[split].path.name} does too."
+        )
 
 
 def _in_order(splits: dict[str, _Ids]) -> dict[str, _Ids]:

@@ -22,6 +22,7 @@ _WORDS = {
     name: re.compile(rf"[#:@\"'\s]*(?:{words}){_ENDS}[\"'\s]*", re.IGNORECASE)
     for name, words in (("head", _HEAD), ("relation", _RELATION), ("tail", _TAIL))
 }
+_CLASSES = re.compile(r"labels?|class|y|truth|target_class|is_true|correct", re.IGNORECASE)
 # Fewer relations say nothing about the order of columns.
 _FEWEST = 10
 # Letters of a line in a message.
@@ -42,12 +43,18 @@ def header_columns(labels: Sequence[str]) -> list[str]:
 def named_columns(fields: Sequence[str]) -> dict[str, str]:
     """The names of head, relation and tail among the fields of a header line; empty where one is not there.
 
+    A fourth and last field that names a column of classes is there as label.
+
     Examples:
         >>> named_columns(["id", "subject", "predicate", "object", "knowledge_level"])
         {'head': 'subject', 'relation': 'predicate', 'tail': 'object'}
     """
     found = {name: next((x for x in fields if words.fullmatch(x)), None) for name, words in _WORDS.items()}
-    return {name: field for name, field in found.items() if field} if all(found.values()) else {}
+    if not all(found.values()):
+        return {}
+    if len(fields) == len(_WORDS) + 1 and _CLASSES.fullmatch(fields[-1]):
+        found["label"] = fields[-1]
+    return {name: field for name, field in found.items() if field}
 
 
 def check_header(

@@ -13,7 +13,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
+from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.files.storage import free_memory
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import has_table, kept_by_size, padded_size, prefix_sums, rank_weights, sums_at
 
@@ -61,6 +63,10 @@ def rank_moments(metric: RankWeight, sizes: Int[np.ndarray, "sizes"]) -> Float[n
 # Below this share of the whole weight a task's cumulant series is exact: 0.01^9 / 9 is 1e-19.
 _SMALL_SHARE = 0.01
 _CUMULANTS = 8
+# Ranks up to which there are tables over all of them; sums over more are those of Euler and Maclaurin.
+_DENSE = 2**20
+# Arrays over all ranks that the mean and variance of a reciprocal or a median take.
+_ARRAYS = 12
 # Tasks from which on those of one size are summed together.
 _MANY = 2**16
 
@@ -91,6 +97,15 @@ class Shapes(NamedTuple):
             each = self.many.astype(np.float64) if each is None else each * self.many
         return np.bincount(self.candidates, each).astype(np.float64)
 
+    def sizes(self) -> tuple[Int[np.ndarray, "sizes"], Float[np.ndarray, "sizes"]]:
+        """The different numbers of candidates, ascending, and how many tasks have each."""
+        if self.candidates.max() <= _DENSE:
+            count = self.by_size(0)
+            found = np.flatnonzero(count)
+            return found, count[found]
+        found, place = np.unique(self.candidates, return_inverse=True)
+        return found, np.bincount(place, self.many).astype(np.float64)
+
     def each(self) -> "Shapes":
         """The tasks one by one."""
         if self.many is None:
@@ -108,13 +123,16 @@ class Shapes(NamedTuple):
         size, weight, many = self
         if weight is None or many is not None or len(size) < _MANY:
             return self
-        count = np.bincount(size)
-        of_size = np.zeros(len(count))
-        of_size[size] = weight
-        if (of_size[size] != weight).any():
+        if size.max() > _DENSE:
+            sizes, place = np.unique(size, return_inverse=True)
+        else:
+            sizes, place = np.arange(int(size.max()) + 1), size
+        count, of_size = np.bincount(place), np.zeros(len(sizes))
+        of_size[place] = weight
+        if (of_size[place] != weight).any():
             return self
-        sizes = np.flatnonzero(count)
-        return Shapes(sizes, of_size[sizes], count[sizes])
+        some = np.flatnonzero(count)
+        return Shapes(sizes[some], of_size[some], count[some])
 
 
 def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
@@ -130,12 +148,10 @@ def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
     """
     candidates, weight, counts = shapes
     sign = -1.0 if inverse else 1.0
-    kappa = log_rank_cumulants(int(candidates.max()))
     if weight is None:
         # Equal shares: tasks of one size are one term.
-        by_size = shapes.by_size(0)
-        sizes = np.flatnonzero(by_size)
-        share, many = np.full(len(sizes), 1 / shapes.tasks), by_size[sizes]
+        sizes, many = shapes.sizes()
+        share = np.full(len(sizes), 1 / shapes.tasks)
     else:
         sizes, own, counts = shapes.alike()
         own = np.asarray(own)
@@ -143,6 +159,11 @@ def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
         share = own / (own * many).sum()
     small = share <= _SMALL_SHARE
     at, e = (sizes, share) if small.all() else (sizes[small], share[small])
+    if candidates.max() <= _DENSE:
+        kappa = log_rank_cumulants(int(candidates.max()))
+    else:
+        places, at = np.unique(at, return_inverse=True)
+        kappa = _cumulants_of(log_power_sums(places), places)
     # log E[r^e] = sum of kappa_k e^k / k!; log E[r^2e] - 2 log E[r^e] starts at the second cumulant.
     log_mean = log_ratio = 0.0
     power = many[small] * e
@@ -157,8 +178,7 @@ def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
         log_ratio += term * (2.0**k - 2.0)
         power *= e
     for n, e, times in zip(sizes[~small], share[~small], many[~small], strict=True):
-        logs = np.log(np.arange(1, n + 1))
-        once, twice = (special.logsumexp(sign * m * e * logs) - np.log(n) for m in (1, 2))
+        once, twice = (_log_mean_power(int(n), sign * m * e) for m in (1, 2))
         log_mean += times * once
         log_ratio += times * (twice - 2 * once)
     mean = np.exp(log_mean)
@@ -167,19 +187,65 @@ def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
 
 def _new_cumulants(size: int) -> Float[np.ndarray, "cumulants ranks"]:
     numbers = np.maximum(np.arange(size + 1), 1)
+    power, sums = np.where(np.arange(size + 1) > 0, 1.0, 0.0), []
+    for _ in range(_CUMULANTS):
+        power *= np.log(numbers)
+        sums.append(np.cumsum(power))
+    return _cumulants_of(np.stack(sums), numbers)
+
+
+def log_power_sums(sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "cumulants sizes"]:
+    """The sums of log(r)^k over r = 1 .. N, k = 1 .. 8, for each size N; exact to double precision.
+
+    The first 2^20 terms are added up. Those of a larger N are the integral with the corrections of Euler and
+    Maclaurin; the next one would be below 1e-17 of the sum.
+    """
+    within = np.minimum(sizes, _DENSE)
+    table = np.log(np.arange(1, int(within.max(initial=1)) + 1))
+    power, sums = np.ones(len(table)), []
+    for k in range(1, _CUMULANTS + 1):
+        power *= table
+        sums.append(np.cumsum(power)[within - 1] + _beyond(k, sizes) - _beyond(k, within))
+    return np.stack(sums)
+
+
+def _beyond(k: int, sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "sizes"]:
+    """The sum of log(r)^k up to N, but for a constant."""
+    x = sizes.astype(np.float64)
+    log = np.log(x)
+    # The integral is x (log^k - k log^(k-1) + k (k-1) log^(k-2) - ...).
+    integral = np.ones(len(x))
+    for j in range(1, k + 1):
+        integral = log**j - j * integral
+    return x * integral + log**k / 2 + k * log ** (k - 1) / x / 12
+
+
+def _log_mean_power(size: int, power: float) -> float:
+    """The logarithm of the mean of r^power over r = 1 .. N, |power| up to 2."""
+    within = min(size, _DENSE)
+    total = float(np.sum(np.arange(1, within + 1, dtype=np.float64) ** power))
+    if size > within:
+        low, high = float(within), float(size)
+        # The integral, also near power -1, and the corrections of Euler and Maclaurin.
+        ratio, more = np.log(high / low), power + 1
+        total += low**more * (np.expm1(more * ratio) / more if more else ratio)
+        total += (high**power - low**power) / 2
+        total += power * (high ** (power - 1) - low ** (power - 1)) / 12
+    return float(np.log(total) - np.log(size))
+
+
+def _cumulants_of(
+    sums: Float[np.ndarray, "cumulants sizes"], numbers: Int[np.ndarray, "sizes"]
+) -> Float[np.ndarray, "cumulants sizes"]:
+    """The cumulants of log r, r uniform on 1 .. N, from the sums of its powers, for each N."""
     logs = np.log(numbers)
     # Moments about log N are those of log(rank / N), of the size of an exponential's: no cancellation.
-    raw = [np.ones(size + 1)]
-    sums, power = [], np.where(np.arange(size + 1) > 0, 1.0, 0.0)
-    for _ in range(_CUMULANTS):
-        power *= logs
-        sums.append(np.cumsum(power) / numbers)
-    down = [np.ones(size + 1)]  # powers of -log N
+    raw, down = [np.ones(len(numbers))], [np.ones(len(numbers))]  # powers of -log N
     for k in range(1, _CUMULANTS + 1):
         down.append(down[-1] * -logs)
         moment = down[k].copy()
         for j in range(1, k + 1):
-            moment += special.comb(k, j) * sums[j - 1] * down[k - j]
+            moment += special.comb(k, j) * (sums[j - 1] / numbers) * down[k - j]
         raw.append(moment)
     kappa: list[np.ndarray] = []
     for k in range(1, _CUMULANTS + 1):
@@ -199,6 +265,11 @@ def _cumulants(size: int) -> np.ndarray:
 def log_rank_cumulants(largest: int) -> Float[np.ndarray, "cumulants ranks"]:
     """The first eight cumulants of log r, r uniform on 1 .. N, at index N = 1 .. `largest` or beyond."""
     return _cumulants(padded_size(largest))
+
+
+def _require_memory(largest: int) -> None:
+    """Raises ArgumentError if arrays over so many ranks do not fit in memory."""
+    checks.memory("metric", 8 * _ARRAYS * largest, free_memory(), f"its chance level at {largest:,} ranks")
 
 
 def _weight_cumulants(
@@ -238,9 +309,9 @@ def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chanc
         power: s > 0; 1 for the inverse and the harmonic mean rank.
         shapes: of the tasks, of equal weight.
     """
-    by_size = shapes.by_size(0)
-    sizes = np.flatnonzero(by_size)
-    counts, total = by_size[sizes], shapes.tasks
+    sizes, counts = shapes.sizes()
+    total = shapes.tasks
+    _require_memory(int(sizes[-1]))
     ranks = np.arange(1, int(sizes[-1]) + 1)
     weights = rank_weights(metric, ranks)
     lowest = float(weights.min())
@@ -318,6 +389,7 @@ def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
     References:
         Daniels (International Statistical Review 55, 1987), "Tail probability approximations".
     """
+    _require_memory(int(shapes.candidates.max()))
     once, twice = shapes.by_size(1), shapes.by_size(2)
     x = np.arange(len(once))
 

@@ -1,15 +1,18 @@
 """Embeddings trained elsewhere, and what files of them hold.
 
 A `.npz` or `.safetensors` file holds `entity` [n, d_e] and `relation` [m, d_r], with the labels of their
-rows; for reciprocal relations also `relation_inverse` [m, d_r]; and other arrays of the model, named as in
-its docstring. In `.npz` the labels are the text arrays `entity_labels` and `relation_labels`; in
-`.safetensors`, which holds no text, they are JSON lists of those names in the metadata. Complex embeddings
-are complex arrays, or real ones whose layout the texts `layout` and `relation_layout` state, or the reader of
-the file (`owkg.models.embeddings_layout`). Files that owkg writes also say which model they are of, in the
-text `model`, and its options, such as the norm of a distance, as JSON in the text `options`.
+rows; for reciprocal relations also `relation_inverse` [m, d_r], or `relation` [2 m, d_r] with the inverse
+relations in its second half; and other arrays of the model, named as in its docstring. Without labels, rows
+are in the order of a graph's ids. In `.npz` the labels are the text arrays `entity_labels` and
+`relation_labels`; in `.safetensors`, which holds no text, they are JSON lists of those names in the metadata.
+Complex embeddings are complex arrays, or real ones whose layout the texts `layout` and `relation_layout`
+state, or the reader of the file (`owkg.models.embeddings_layout`). Files that owkg writes also say which
+model they are of, in the text `model`, and its options, such as the norm of a distance, as JSON in the text
+`options`.
 """
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +27,13 @@ from owkg.files.storage import written_aside
 from owkg.models.embeddings_files import FORMATS, ROW_LABELS, Content
 from owkg.models.model import Trained
 
+_STATE = "; owkg.interop.embeddings_of_state reads a state of torch"
+# What to do with files of other kinds.
+_HINTS = dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), _STATE) | {
+    ".npy": "; write both arrays into one: numpy.savez('embeddings.npz', entity=..., relation=...)",
+    ".pkl": "; pickles are never loaded: save the arrays with numpy.savez",
+    ".pickle": "; pickles are never loaded: save the arrays with numpy.savez",
+}
 # The arrays with a row a label.
 _LABELLED = {"entity": "entity_labels", "relation": "relation_labels", "relation_inverse": "relation_labels"}
 
@@ -33,8 +43,8 @@ class Embeddings(NamedTuple):
 
     Attributes:
         arrays: by name, float32 or complex64, finite.
-        entities: labels of the rows of `entity`.
-        relations: labels of the rows of `relation`, and of `relation_inverse`.
+        entities: labels of the rows of `entity`; None: the file has none.
+        relations: labels of the rows of `relation`, and of `relation_inverse`; None: likewise.
         layout: how complex numbers are made of real ones; None: the file does not say.
         relation_layout: what the relations of rotate are; None: likewise.
         model: which the file says it is of; None: likewise.
@@ -43,8 +53,8 @@ class Embeddings(NamedTuple):
     """
 
     arrays: dict[str, np.ndarray]
-    entities: tuple[str, ...]
-    relations: tuple[str, ...]
+    entities: tuple[str, ...] | None
+    relations: tuple[str, ...] | None
     layout: str | None = None
     relation_layout: str | None = None
     model: str | None = None
@@ -71,6 +81,8 @@ def read_embeddings(path: str | Path) -> Embeddings:
                 f"{path}: holds no array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}."
             )
     arrays = {name: _finite(path, name, array) for name, array in arrays.items()}
+    if ROW_LABELS[1] in labels:
+        with_inverse(str(path), arrays, len(labels[ROW_LABELS[1]]))
     for name, rows in _LABELLED.items():
         if name not in arrays:
             continue
@@ -79,14 +91,29 @@ def read_embeddings(path: str | Path) -> Embeddings:
             raise ValueError(
                 f"{path}: {name!r} must be a matrix of at least one column, got shape {arrays[name].shape}."
             )
-        if len(labels[rows]) != len(arrays[name]):
+        if rows in labels and len(labels[rows]) != len(arrays[name]):
             raise ValueError(
                 f"{path}: {rows!r} must have a label for each of {len(arrays[name])} rows of {name!r}, got "
                 f"{len(labels[rows])}."
             )
-    entities, relations = (_distinct(path, name, labels[name]) for name in ROW_LABELS)
+    entities, relations = (
+        _distinct(path, name, labels[name]) if name in labels else None for name in ROW_LABELS
+    )
     options = _options(path, said.pop("options", "{}"))
     return Embeddings(arrays, entities, relations, **said, options=options, source=str(path))
+
+
+def with_inverse(source: str, arrays: dict[str, np.ndarray], relations: int) -> None:
+    """Takes the second half of `relation` for `relation_inverse` if each has two rows, with a warning."""
+    if "relation_inverse" in arrays or len(arrays["relation"]) != 2 * relations or not relations:
+        return
+    arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
+    warnings.warn(
+        f"{source}: 'relation' has two rows for each of {relations:,} relations: row i + {relations:,} is "
+        "taken for the inverse of relation i, by which heads are predicted (as in LibKGE; in PyKEEN's states "
+        "they are neighbours, which owkg.interop.embeddings_of_state reads).",
+        stacklevel=3,
+    )
 
 
 def _options(path: Path, text: str) -> dict[str, object]:
@@ -103,7 +130,8 @@ def suffix_checked(path: str | Path) -> Path:
     """`path` if its suffix is that of a file of embeddings; ValueError otherwise."""
     path = Path(path)
     if path.suffix not in FORMATS:
-        raise ValueError(f"{path}: the name of the file must end in {' or '.join(FORMATS)}.")
+        hint = _HINTS.get(path.suffix, "")
+        raise ValueError(f"{path}: the name of the file must end in {' or '.join(FORMATS)}{hint}.")
     return path
 
 

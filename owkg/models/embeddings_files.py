@@ -5,7 +5,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,8 @@ SAID: tuple[str, ...] = ("layout", "relation_layout", "model", "options")
 
 
 class Content(NamedTuple):
-    """The arrays of a file, its labels by the names in `ROW_LABELS`, and what it says of them by those in
-    `SAID`; the options are those of the model, as JSON.
+    """The arrays of a file, the labels that it has by the names in `ROW_LABELS`, and what it says of them by
+    those in `SAID`; the options are those of the model, as JSON.
     """
 
     arrays: dict[str, np.ndarray]
@@ -30,10 +30,29 @@ def _named(path: Path, kind: str) -> Iterator[None]:
     """Errors of a reader as a ValueError that names the file; a damaged file may raise almost any."""
     try:
         yield
+    except _ObjectsError as error:
+        raise ValueError(f"{path}: {error}") from None
     except MemoryError as error:
         raise ValueError(f"{path}: takes more memory than there is ({error}).") from None
     except Exception as error:
         raise ValueError(f"{path}: must be {kind} ({error}).") from None
+
+
+class _ObjectsError(ValueError):
+    """An array of Python objects, which only a pickle holds."""
+
+
+def _plain(found: Any, name: str) -> Any:
+    """What an open `.npz` file holds by a name; ValueError if it is an array of Python objects."""
+    try:
+        return found[name]
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        raise _ObjectsError(
+            f"{name!r} must be a plain array, and is one of Python objects, which owkg never loads; "
+            f"write {name}.astype(str) where they are texts."
+        ) from None
 
 
 def npz_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -53,7 +72,7 @@ def npz_arrays(path: Path) -> dict[str, np.ndarray]:
             _named(path, "an .npz file of plain arrays, no objects"),
             np.load(file, allow_pickle=False) as found,
         ):
-            arrays = {name: found[name] for name in found.files}
+            arrays = {name: _plain(found, name) for name in found.files}
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"{path}: {name!r} must be an array.")
@@ -64,14 +83,14 @@ def read_npz(path: Path) -> Content:
     """The content of an `.npz` file of embeddings.
 
     Raises:
-        ValueError: naming the file, if it is none or has no labels.
+        ValueError: naming the file, if it is none, or its labels are no texts.
         OSError: if it cannot be opened.
     """
     arrays = npz_arrays(path)
     labels = {}
     for name in ROW_LABELS:
         if name not in arrays:
-            raise ValueError(f"{path}: holds no array {name!r}.")
+            continue
         texts = arrays.pop(name)
         if texts.ndim != 1 or texts.dtype.kind != "U":
             raise ValueError(f"{path}: {name!r} must be a list of text, got {texts.dtype} {texts.shape}.")
@@ -96,7 +115,8 @@ def read_safetensors(path: Path) -> Content:
     """The content of a `.safetensors` file.
 
     Raises:
-        ValueError: naming the file, if it is none, has a type of numbers that NumPy lacks, or no labels.
+        ValueError: naming the file, if it is none, has a type of numbers that NumPy lacks, or labels that are
+            no JSON lists of texts.
         OSError: if it cannot be opened.
     """
     from safetensors import safe_open
@@ -105,7 +125,7 @@ def read_safetensors(path: Path) -> Content:
     with _named(path, "a .safetensors file of plain arrays"), safe_open(path, framework="numpy") as file:
         metadata = file.metadata() or {}
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    labels = {name: _texts(path, name, metadata) for name in ROW_LABELS}
+    labels = {name: _texts(path, name, metadata) for name in ROW_LABELS if name in metadata}
     return Content(arrays, labels, {name: metadata[name] for name in SAID if name in metadata})
 
 
@@ -119,8 +139,6 @@ def write_safetensors(path: Path, content: Content) -> None:
 
 
 def _texts(path: Path, name: str, metadata: dict[str, str]) -> list[str]:
-    if name not in metadata:
-        raise ValueError(f"{path}: holds no {name!r} in its metadata.")
     try:
         texts = json.loads(metadata[name])
     except RecursionError:

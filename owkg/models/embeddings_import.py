@@ -12,7 +12,7 @@ import numpy as np
 from owkg.errors import ArgumentError
 from owkg.keys import seeded
 from owkg.kg import KnowledgeGraph
-from owkg.models.embeddings import Embeddings, read_embeddings
+from owkg.models.embeddings import Embeddings, read_embeddings, with_inverse
 from owkg.models.embeddings_layout import COMPLEX_LAYOUTS, RELATION_LAYOUTS, as_scaled, declared, in_halves
 from owkg.models.kinds import kind, model
 from owkg.models.model import Model, Trained
@@ -33,7 +33,8 @@ def import_embeddings(
 
     Args:
         source: the path of the file, or what `read_embeddings` found in it.
-        graph: whose labels the file has, in any order (`owkg.kg.seen_part` leaves out others).
+        graph: whose labels the file has, in any order (`owkg.kg.seen_part` leaves out others). Rows without
+            labels are in the order of its ids, of which a warning tells.
         name: of the model.
         layout: how real numbers make complex ones: "real-imaginary" (all real parts, then all imaginary
             parts), "interleaved" (`torch.view_as_real`, with or without its last axis), or "complex" (they
@@ -48,10 +49,10 @@ def import_embeddings(
             arrays are not those of the model, or of no stated layout, naming one; or if the file says another
             model. Warns (UserWarning) of options that are not those of the file.
     """
-    found = source if isinstance(source, Embeddings) else read_embeddings(source)
+    found = with_labels(source if isinstance(source, Embeddings) else read_embeddings(source), graph)
     path = found.source
-    entity_order = _order(path, "entity", found.entities, graph.entities)
-    relation_order = _order(path, "relation", found.relations, graph.relations)
+    entity_order = _order(path, "entity", found.entities or (), graph.entities)
+    relation_order = _order(path, "relation", found.relations or (), graph.relations)
     kind(name)
     said = _said(found, name)
     layout = declared(found, name, "layout", layout, COMPLEX_LAYOUTS)
@@ -73,6 +74,39 @@ def import_embeddings(
             if (prefix := key.partition("_")[0]) in orders:
                 part[key] = part[key][orders[prefix]]
     return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))
+
+
+def with_labels(found: Embeddings, graph: KnowledgeGraph) -> Embeddings:
+    """The embeddings with labels: where they have none, those of the graph, in the order of its ids.
+
+    Raises:
+        ValueError: naming the array, if its rows are not as many as the graph's ids. Warns (UserWarning) of
+            rows that are taken for those of the graph's ids.
+    """
+    arrays, taken, own = dict(found.arrays), [], {}
+    for name, kind_, labels in (
+        ("entity", "entities", graph.entities),
+        ("relation", "relations", graph.relations),
+    ):
+        if getattr(found, kind_) is not None:
+            continue
+        if name == "relation":
+            with_inverse(found.source, arrays, len(labels))
+        if len(arrays[name]) != len(labels):
+            raise ValueError(
+                f"{found.source}: {name!r} has {len(arrays[name]):,} rows and no '{name}_labels', so it must "
+                f"have a row for each of the graph's {len(labels):,} {kind_}, in the order of its ids; else "
+                f"write the labels too: {name}_labels=numpy.array([...], str)."
+            )
+        own[kind_], taken = labels, [*taken, name]
+    if taken:
+        lacking = " and no ".join(f"{name}_labels" for name in taken)
+        warnings.warn(
+            f"{found.source}: has no {lacking}, so its rows are taken in the order of the graph's ids "
+            "(graph.entities, graph.relations).",
+            stacklevel=3,
+        )
+    return found._replace(arrays=arrays, **own)
 
 
 def _order(path: str, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:

@@ -79,6 +79,9 @@ def read_back(
     for (i, one), (j, other) in combinations(enumerate(labels), 2):
         if one.equals(other):
             _warn(f"{sheets[i]} and {sheets[j]} say the same of every candidate.")
+    agreements = _agreements(labels)
+    if len(labels) == 2 and not agreements:
+        _warn(f"no candidate is judged in both {sheets[0]} and {sheets[1]}: their agreement is not known.")
     said = majority(labels)
     conflicts = torn = _torn(said)
     if third is not None:
@@ -93,7 +96,7 @@ def read_back(
         qrels,
         said,
         labels,
-        _agreements(labels),
+        agreements,
         conflicts,
         torn,
         bias_of(folder, qrels),
@@ -203,7 +206,7 @@ def _require_as_written(folder: Path, card: dict[str, Any], *, changed: bool) ->
 
 
 def _agreements(labels: list[pl.DataFrame]) -> dict[tuple[int, int], AnnotatorAgreement]:
-    """Of each pair of sheets; of several, only of those that have judged a candidate both."""
+    """Of each pair of sheets that have judged a candidate both."""
     found = {}
     for i, j in combinations(range(len(labels)), 2):
         both = (
@@ -211,7 +214,7 @@ def _agreements(labels: list[pl.DataFrame]) -> dict[tuple[int, int], AnnotatorAg
             .join(labels[j], on=_PAIR)
             .filter(pl.min_horizontal("relevance", "relevance_right") != POOLED)
         )
-        if len(both) or len(labels) == 2:
+        if len(both):
             found[i, j] = annotator_agreement(labels[i], labels[j])
     return found
 

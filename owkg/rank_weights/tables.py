@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.files.storage import free_memory
 from owkg.rank_weights.rank_weight import RankWeight, probed
 
 # Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
@@ -85,6 +86,8 @@ def _new_prefix_sums(metric: RankWeight, largest_rank: int) -> np.ndarray:
 _KEPT = ((2**15, 1024), (2**18, 16), (2**23, 2))
 # Ranks that are summed up at a time where there is no table.
 _PART = 2**20
+# Bytes that a table takes a rank while it is made.
+_BYTES = 32
 
 
 def kept_by_size(build: Callable[[RankWeight, int], np.ndarray]) -> Callable[[RankWeight, int], np.ndarray]:
@@ -109,6 +112,9 @@ def prefix_sums(metric: RankWeight, largest_rank: int | np.integer) -> Float[np.
         ValueError: if the metric's weight is not finite at some rank, or there are more than 10**8 ranks.
     """
     largest_rank = int(largest_rank)
+    if largest_rank > _KEPT[-1][0]:
+        needed = _BYTES * largest_rank
+        checks.memory("num_entities", needed, free_memory(), f"exact sums over {largest_rank:,} ranks")
     if largest_rank > padded_size(_LARGEST_RANK):
         raise ArgumentError(
             "num_entities", f"must be below {_LARGEST_RANK:,} for exact sums, got {largest_rank:,}."

@@ -35,6 +35,7 @@ class DatasetFile(NamedTuple):
         rows: how many ranking tasks.
         unpacked: bytes that they unpack to.
         names: what each of its own columns is called from then on.
+        state: tells whether another file, or other content, stands there later.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class DatasetFile(NamedTuple):
     rows: int
     unpacked: int
     names: dict[str, str]
+    state: tuple[int, ...]
 
     @property
     def sides(self) -> int:
@@ -53,6 +55,16 @@ class DatasetFile(NamedTuple):
         """Those of some columns that the file itself has, by what they are called."""
         own = {new: old for old, new in self.names.items()}
         return scan_parquet(self.path).select(pl.col(own[new]).alias(new) for new in columns if new in own)
+
+    def require_same(self) -> None:
+        """Raises ValueError if the file has changed since the dataset was opened."""
+        if _state(self.path) != self.state:
+            raise ValueError(f"{self.path}: was changed while it was read.")
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    about = path.stat()
+    return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +107,7 @@ class RankDataset:
             raise ArgumentError("candidates", f"must be one number for the files of {path}.")
         found: list[DatasetFile] = []
         for file, base in _files(path):
+            state = _state(file)
             schema, rows, unpacked = parquet_rows(file)
             own = names_of(schema, reading, source=str(file), told=not found)
             kinds = pl.DataFrame(schema={new: schema[old] for old, new in own.items()})
@@ -105,7 +118,7 @@ class RankDataset:
                     f"{file}: {twice[0]} is a column of the file, and in the name of its folder."
                 )
             types = dict(formed_schema) | dict.fromkeys(named, pl.String())
-            one = DatasetFile(file, named, types, rows, unpacked, own)
+            one = DatasetFile(file, named, types, rows, unpacked, own, state)
             found.append(one._replace(rows=rows * one.sides))
         given = ["candidates"] if lacking else []
         require_columns([*found[0].schema, *given], str(found[0].path))
@@ -228,6 +241,7 @@ class RankDataset:
         if self.lacks_candidates:
             columns.append("candidates")
         for number, file in enumerate(self.files):
+            file.require_same()
             # A row takes much where a file is hostile, or labels are long.
             size = max(1, min(_BATCH, 2**29 * file.rows // max(file.unpacked, 1)))
             require_bounded(
@@ -250,6 +264,7 @@ class RankDataset:
                 done += len(rows)
                 if on_progress is not None:
                     on_progress(done, self.rows)
+            file.require_same()
 
 
 def is_dataset(source: str | PathLike[str]) -> bool:

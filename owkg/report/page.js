@@ -60,6 +60,9 @@
     },
   };
 
+  // Without evaluating text or adding style sheets, neither of which the page allows.
+  const EMBED = { renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: { disableDefaultStyle: true } };
+
   const chosen = () => page.pairs.find(({ id }) => String(id) === pair.value);
 
   // Pairs of the metric; the one chosen before, in whichever order, stays.
@@ -84,7 +87,7 @@
       const layer = spec.layer.filter(({ data }) => !data || datasets[data.name].length > 0);
       chart.closest("figure").hidden = datasets.rows.length === 0;
       spec.config.axis.labelLimit = Math.max(80, 0.28 * chart.clientWidth); // of long names of models
-      if (datasets.rows.length) await vegaEmbed(chart, { ...spec, layer, description, datasets }, { renderer: "svg", actions: false });
+      if (datasets.rows.length) await vegaEmbed(chart, { ...spec, layer, description, datasets }, EMBED);
     }
     document.body.dataset.drawn = one ? one.id : place;
   };
@@ -113,6 +116,7 @@
   metric.replaceChildren(...page.labels.map((label, i) => new Option(label, i)));
   metric.addEventListener("change", () => { list(); again(); });
   pair.addEventListener("change", again);
+  metric.form.addEventListener("submit", (event) => event.preventDefault());
   theme();
   list();
   again();

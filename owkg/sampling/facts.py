@@ -10,20 +10,32 @@ from jaxtyping import Int32
 
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
-from owkg.files.lines import first_row, read_lines, split_labels
+from owkg.files.lines import (
+    CLASS,
+    first_line,
+    first_row,
+    label_columns,
+    line_error,
+    read_blocks,
+    read_lines,
+    split_labels,
+)
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import text_source
 from owkg.kg import KnowledgeGraph
+from owkg.kg.columns import Layout, columns_of, layout_named
 from owkg.kg.signs import check_header, header_columns, note_order
 from owkg.kg.triples import COLUMNS
 
 
-def read_facts(path: StrPath) -> KnowledgeGraph:
+def read_facts(path: StrPath, *, columns: str | None = None) -> KnowledgeGraph:
     """Reads a closed world: a file of facts, taken to be all that is true.
 
     Args:
-        path: of lines head, relation, tail, separated by tabs, without a header, `.gz` or not; or a
-            `.parquet` file with these columns of text.
+        path: of lines head, relation, tail, separated by tabs (in `.csv` by commas or semicolons), without a
+            header, `.gz` or not; or a `.parquet` file with these columns of text.
+        columns: of lines in another order, such as "head,tail,relation"; or the names of the columns in a
+            header line, such as "head=subject,relation=predicate,tail=object", others being left out.
 
     Returns:
         A graph with one split, "facts", ids in the order of the labels (by code point), facts sorted, each
@@ -37,20 +49,25 @@ def read_facts(path: StrPath) -> KnowledgeGraph:
     if not isinstance(path, str | PathLike):
         raise ArgumentError("path", f"must be the path of a file, got {path!r}.")
     path = Path(path)
-    frame = _parquet(path) if path.suffix == ".parquet" else _text(path)
+    named = layout_named(columns, option="columns", names=())
+    if path.suffix == ".parquet" and columns is not None:
+        raise ArgumentError("columns", f"has no effect on {path.name}, whose columns have names.")
+    frame = _parquet(path) if path.suffix == ".parquet" else _text(path, named)
     entities = pl.concat([frame[column].unique() for column in ("head", "tail")]).unique().sort()
     relations = frame["relation"].unique().sort()
     kinds = {column: pl.Enum(relations if column == "relation" else entities) for column in COLUMNS}
     ids = [frame[column].cast(kind).to_physical().to_numpy() for column, kind in kinds.items()]
-    if path.suffix != ".parquet" and header_columns(frame.row(0)):
+    if path.suffix != ".parquet" and named.header is None and header_columns(frame.row(0)):
         lines = {"facts": np.stack(ids, axis=1).astype(np.int32)}
-        check_header(KnowledgeGraph(tuple(entities), tuple(relations), lines), {"facts": (path, 1)})
+        check_header(
+            KnowledgeGraph(tuple(entities), tuple(relations), lines), {"facts": (path, 1)}, option="columns"
+        )
     facts = _sorted(ids, len(entities), len(relations))
     if repeated := len(frame) - len(facts):
         message = f"{path}: {repeated} of {len(frame)} lines repeat an earlier fact; each fact counts once."
         warnings.warn(message, UserWarning, stacklevel=2)
     graph = KnowledgeGraph(tuple(entities), tuple(relations), {"facts": facts})
-    note_order(graph, path)
+    note_order(graph, path, option="columns")
     return graph
 
 
@@ -82,7 +99,9 @@ def _sorted(columns: list[np.ndarray], num_entities: int, num_relations: int) ->
     return facts
 
 
-def _text(path: Path) -> pl.DataFrame:
+def _text(path: Path, named: Layout) -> pl.DataFrame:
+    if named.name is not None or path.name.removesuffix(".gz").endswith(".csv"):
+        return _columns(path, named)
     schema: dict[str, pl.DataType] = {column: pl.String() for column in COLUMNS}
     source = text_source(path)
     try:
@@ -93,8 +112,26 @@ def _text(path: Path) -> pl.DataFrame:
         frame = pl.DataFrame(schema=schema)
     if frame.is_empty() or sum(frame.null_count().row(0)):
         # Slower, and able to say which line is wrong; empty lines at the end are not.
-        frame = split_labels(path, read_lines(path))
+        lines = read_lines(path)
+        columns_of(path, lines[0], named, option="columns")  # a header line of other columns is an error
+        frame = split_labels(path, lines)
     return frame
+
+
+def _columns(path: Path, named: Layout) -> pl.DataFrame:
+    """The facts of a file whose columns have an order or names of their own."""
+    line, after = first_line(read_blocks(path))
+    columns = columns_of(path, line, named, option="columns")
+    if CLASS in columns.names:
+        raise line_error(
+            path, 1, f"must be head, relation and tail of a fact, got a class too, {line[:80]!r}."
+        )
+    blocks = read_blocks(path) if named.header is None else after
+    if blocks is None:
+        raise line_error(path, 1, "must be followed by lines, got none.")
+    if left := [name for name in columns.names if name not in columns.wanted]:
+        warnings.warn(f"{path}: {len(left)} columns that are not named are left out.", stacklevel=3)
+    return pl.concat([label_columns(path, block, columns) for block in blocks])
 
 
 def _parquet(path: Path) -> pl.DataFrame:

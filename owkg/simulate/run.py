@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.files.storage import free_memory
 from owkg.openworld import Classification, MissingModel, PredictionModel, Score, Setting
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.registry import Metrics, checked_metrics
@@ -24,7 +25,9 @@ from owkg.simulate.scores import score_ranks
 # that chunks cannot matter.
 _BLOCK = 1024
 _BLOCK_ANSWERS = 2**20
-# Answers in flight when `chunk` is not given, of some 50 bytes each: about the cache of a CPU, or enough for
+# Bytes that an answer in flight takes.
+_BYTES = 50
+# Answers in flight when `chunk` is not given: about the cache of a CPU, or enough for
 # all cores of each accelerator (on an H100, 11 times as many as 2**19 are 6.2 to 6.7 times as fast).
 _CPU_ANSWERS, _OTHER_ANSWERS = 2**19, 2**23
 # Trials between two calls of `on_progress`, a second or less on two CPU cores.
@@ -166,6 +169,9 @@ def sums_over_trials(
     blocks = settings * per_setting
     in_a_call = _TRIALS_PER_CALL[type(run.prediction)]
     steps, width = _layout(blocks, block, chunk, len(run.devices), in_a_call)
+    if run.devices[0].platform == "cpu":
+        needed = _BYTES * size * block * width
+        checks.memory("num_answers", needed, free_memory(), f"{block * width:,} queries at a time")
     parameter = missing_facts.parameters(run.missing, setting, size)
     rows = (
         *(a.reshape(settings, -1).astype(np.float32) for a in abilities),

@@ -5,6 +5,7 @@ done before JAX has been imported. JAX compiles many.
 """
 
 import contextlib
+import warnings
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType
@@ -15,6 +16,7 @@ from jaxtyping import Float, Shaped
 from scipy import special
 
 from owkg import checks
+from owkg.files.storage import free_memory
 from owkg.rank_weights import RankWeight, tables
 from owkg.rank_weights.registry import checked_metric
 
@@ -24,6 +26,8 @@ _BATCH_ENTRIES = {"cpu": 2**11}
 _BATCH_ENTRIES_ELSEWHERE = 2**18
 # Entries of the largest array of a kernel up to which NumPy has a setting before JAX has compiled it.
 ENTRIES_IN_NUMPY = 2**10
+# Entries that one processor computes in a second, roughly; and seconds that are said to be long.
+_STEPS_PER_S, _LONG_S = 5e7, 120.0
 
 
 def checked_prefix_sums(
@@ -35,6 +39,29 @@ def checked_prefix_sums(
         ValueError: as there, and if the metric has a link.
     """
     return tables.prefix_sums(checked_metric(metric), largest_rank)
+
+
+def require_feasible(entries: float, steps: float, answers: int) -> None:
+    """Stops before arrays that do not fit in memory, and warns of work that takes minutes or hours.
+
+    Args:
+        entries: of float64 of the largest arrays together.
+        steps: entries that are computed in all.
+        answers: most answers of a query, which both grow with.
+
+    Raises:
+        ValueError: naming `num_answers`, if memory has no room.
+    """
+    checks.memory("num_answers", 8.0 * entries, free_memory(), f"the exact sums of {answers:,} answers")
+    seconds = steps / _STEPS_PER_S
+    if seconds > _LONG_S:
+        minutes = seconds / 60
+        time = f"{minutes:,.0f} minutes" if minutes < 120 else f"{minutes / 60:,.0f} hours"
+        warnings.warn(
+            f"exact sums over queries of {answers:,} answers take about {time}: the work grows with the "
+            "square of the answers.",
+            stacklevel=2,
+        )
 
 
 def log_factorials(size: int) -> np.ndarray:

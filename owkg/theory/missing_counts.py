@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from scipy import special
 
 from owkg import checks
@@ -13,11 +13,20 @@ from owkg.errors import ArgumentError
 from owkg.openworld import Independent, MissingModel, NodeBased, PopularityBased, Setting
 from owkg.openworld.missing import node_location, popularity_probabilities
 from owkg.theory.grids import binomial_pmf
+from owkg.theory.grids import require_feasible as require_feasible_sums
 
 # Gauss-Legendre nodes over the query entity's survival probability, at least; the integrand is a
 # polynomial of degree N times a normal density, cut where that is negligible.
 _NODES = 128
 _REACH = 10  # standard deviations
+
+
+def require_feasible(missing: MissingModel, num_answers: Int[np.ndarray, "..."]) -> None:
+    """As `grids.require_feasible`, of the moments of so many answers under a missing-fact model."""
+    largest = int(np.max(num_answers))
+    # A node-based model sums over as many nodes as answers.
+    entries, factor = (3.0 * largest**2, 5) if isinstance(missing, NodeBased) else (64.0 * largest, 1)
+    require_feasible_sums(entries, factor * float(np.sum(num_answers.astype(np.float64) ** 2)), largest)
 
 
 def parameters(missing: MissingModel, setting: Setting, size: int) -> tuple:

@@ -162,6 +162,8 @@ def _over_queries(
         rows = (*conditional, setting.num_answers, setting.num_entities, *counts)
         return over_grid(kernel, (*sums, log_factorials(size + 1)), rows, setting.shape, size)
 
+    if not checks.is_traced(*setting, *conditional):
+        missing_counts.require_feasible(missing, setting.num_answers)
     if checks.is_traced(*setting, *conditional):
         return of_size(padded_size(np.max(setting.num_answers)), setting, conditional)
     sizes = _sizes(setting.num_answers)

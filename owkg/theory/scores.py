@@ -13,7 +13,7 @@ from owkg.openworld.prediction import shift
 from owkg.rank_weights import RankWeight
 from owkg.rank_weights.tables import padded_size
 from owkg.theory import missing_counts
-from owkg.theory.grids import binomial_pmf, checked_prefix_sums, log_factorials, over_grid
+from owkg.theory.grids import binomial_pmf, checked_prefix_sums, log_factorials, over_grid, require_feasible
 
 # Steps of the trapezoidal rule over the test answer's score, at first; doubled until the mean settles. On a
 # smooth integrand that vanishes at both ends the rule converges geometrically once a step resolves it.
@@ -77,7 +77,10 @@ def score_expectation(
     size = padded_size(np.max(queries.num_answers))
     largest = int(np.max(others))
     # Ten standard deviations of the widest binomial, either side.
-    window = min(padded_size(10 * np.sqrt(largest) + 64), padded_size(largest + 1))
+    window = min(padded_size(int(10 * np.sqrt(largest)) + 64), padded_size(largest + 1))
+    answers = int(np.max(queries.num_answers))
+    entries = float(answers) * (answers + window)
+    require_feasible(3 * entries, 3.0 * _STEPS * entries * queries.num_answers.size, answers)
     weights = np.diff(checked_prefix_sums(metric, np.max(queries.num_entities))[0])
     shared = (weights, log_factorials(size + 1), log_factorials(padded_size(largest + 1)))
     rows = (

@@ -10,7 +10,7 @@ from owkg.files.storage import read_metadata
 from owkg.kg import KnowledgeGraph, read_graph, seen_part
 from owkg.kg.read import Reading
 from owkg.models import Trained, import_embeddings, read_embeddings
-from owkg.models.embeddings_import import refuse_labels
+from owkg.models.embeddings_import import refuse_labels, with_labels
 from owkg.models.kinds import kind
 from owkg.train.folder import facts_checksums
 from owkg.train.run import load_run
@@ -69,7 +69,8 @@ def of_embeddings(file: Embedded, kg: Path, unseen: str, *, read: Read = read_as
     if name is None:
         raise ArgumentError("embeddings", f"needs --model: {file.path} does not say which it is of.")
     graph = read(kg, Reading())
-    seen = seen_of(file.path, graph, found.entities, found.relations, unseen)
+    found = with_labels(found, graph)
+    seen = seen_of(file.path, graph, found.entities or (), found.relations or (), unseen)
     layouts = {"layout": file.layout, "relation_layout": file.relation_layout}
     with naming({"layout": "`embedding_layout`"}):
         trained = import_embeddings(found, seen, name, **layouts, **file.options)

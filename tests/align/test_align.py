@@ -70,6 +70,81 @@ def test_packed_files_and_given_training_pairs(folder):
     assert (data.train.tolist(), data.test.tolist()) == ([[0, 0], [2, 2]], [[1, 1]])
 
 
+OPENEA = {
+    "rel_triples_1": "zh/a\tr\tzh/b\nzh/b\ts\tzh/c\n",
+    "rel_triples_2": "en/c\tr\ten/b\nen/b\tr\ten/a\n",
+    "attr_triples_1": "zh/a\tis\t1\n",
+    "ent_links": "zh/a\ten/a\nzh/b\ten/b\nzh/c\ten/c\n",
+    "721_5fold/1/train_links": "zh/a\ten/a\n",
+    "721_5fold/1/valid_links": "zh/b\ten/b\n",
+    "721_5fold/1/test_links": "zh/c\ten/c\n",
+    "721_5fold/2/train_links": "zh/c\ten/c\n",
+    "721_5fold/2/valid_links": "zh/a\ten/a\n",
+    "721_5fold/2/test_links": "zh/b\ten/b\n",
+}
+
+
+def openea(tmp_path, **changed):
+    for name, text in (OPENEA | changed).items():
+        if text is None:
+            continue
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("fold", "pairs"), [(None, (0, 2)), (1, (0, 2)), (2, (2, 1))])
+def test_files_in_the_layout_of_openea(tmp_path, fold, pairs):
+    folder = openea(tmp_path)
+    with pytest.warns(UserWarning, match=rf"fold {fold or 1} of 2 is taken; its 1 validation pairs"):
+        data = align.read_alignment(folder, fold=fold)
+    assert data.left.entities == ("zh/a", "zh/b", "zh/c")
+    assert data.right.entities == ("en/a", "en/b", "en/c")
+    np.testing.assert_array_equal(data.left.splits["train"], [[0, 0, 1], [1, 1, 2]])
+    np.testing.assert_array_equal(data.right.splits["train"], [[2, 0, 1], [1, 0, 0]])
+    assert (data.train.tolist(), data.test.tolist()) == tuple([[i, i]] for i in pairs)
+
+
+def test_openea_without_folds_is_split_at_random(tmp_path):
+    folder = openea(tmp_path, **{name: None for name in OPENEA if "fold" in name})
+    data = align.read_alignment(folder, train_share=1 / 3)
+    assert (len(data.train), len(data.test)) == (1, 2)
+    with pytest.raises(ValueError, match=r"`fold` must be absent for .*, which has no folds, got 1"):
+        align.read_alignment(folder, fold=1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "fold", "words"),
+    [
+        ({}, 3, "`fold` must be one of 1, 2, got 3"),
+        ({"rel_triples_2": "en/a\tr\n"}, 1, "rel_triples_2, line 1: must be head, relation and tail"),
+        ({"ent_links": "zh/a en/a\n"}, 1, "ent_links, line 1: must be a pair of labels"),
+        ({"721_5fold/1/test_links": "zh/x\ten/c\n"}, 1, "line 1: the left entity 'zh/x' is not in"),
+        ({"721_5fold/1/test_links": "zh/a\ten/a\n"}, 1, "test_links, line 1: the pair stands in train_links"),
+        ({"631_5fold/1/test_links": "zh/a\ten/a\n"}, 1, "one folder of folds, got 631_5fold, 721_5fold"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*fold 1 of 2")
+def test_bad_folders_of_openea(tmp_path, changed, fold, words):
+    with pytest.raises(ValueError, match=words):
+        align.read_alignment(openea(tmp_path, **changed), fold=fold)
+
+
+def test_a_missing_file_of_openea_and_a_fold_of_dbp15k(tmp_path, folder):
+    with pytest.raises(ValueError, match=r"`fold` has no effect on .*, which is not in the layout of OpenEA"):
+        align.read_alignment(folder, fold=1)
+    other = openea(tmp_path / "openea", ent_links=None)
+    with pytest.raises(FileNotFoundError, match=r"must hold a file ent_links or ent_links\.gz"):
+        align.read_alignment(other)
+
+
+def test_entities_of_pairs_without_a_triple_are_noted(tmp_path):
+    links = OPENEA["ent_links"] + "zh/z\ten/z\n"
+    folder = openea(tmp_path, ent_links=links, **{name: None for name in OPENEA if "fold" in name})
+    with pytest.warns(UserWarning, match="1 entities are in no triple of rel_triples_"):
+        assert align.read_alignment(folder).left.num_entities == 4
+
+
 def test_shares_of_one_seed_are_nested_and_splits_differ_by_seed():
     data = made([(i, i) for i in range(6)])
     few, many, other = (
@@ -399,7 +474,7 @@ def test_bad_files_of_embeddings_are_named(tmp_path, arrays, message):
 
 def test_no_pickle_is_loaded(tmp_path):
     np.savez(tmp_path / "e.npz", left=np.array([object()]), right=np.ones((7, 2)))
-    with pytest.raises(ValueError, match=r"must be an \.npz file of plain arrays"):
+    with pytest.raises(ValueError, match=r"'left' must be a plain array.*which owkg never loads"):
         align.read_entity_embeddings(tmp_path / "e.npz", made(ONE_TO_ONE))
 
 

@@ -285,6 +285,12 @@ def test_bad_input(world):
         pair_of(first.with_columns(filtered=False), second, graph)
     with pytest.raises(ValueError, match="`first` must be of one model and one seed"):
         pair_of(pl.concat([first.with_columns(seed=i) for i in (0, 1)]), second, graph)
+    with pytest.raises(ValueError, match="`first` must be of one model, got 2"):
+        pair_of(pl.concat([first.with_columns(model=pl.lit(name)) for name in "ab"]), second, graph)
+    for more, others in ((1, ""), (3, ", and 2 others")):
+        words = f"`first` must have each task once: the answer .* twice{others}"
+        with pytest.raises(ValueError, match=words):
+            pair_of(pl.concat([first, first[:more]]), second, graph)
     other = run(graph, scores[0], 5).with_columns(
         query=pl.lit("x|y|?"), entity=pl.lit("x"), relation=pl.lit("y")
     )

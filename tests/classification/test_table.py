@@ -33,7 +33,7 @@ def test_labels(labels, expected):
         (
             "label",
             [1, 2],
-            r"mine, row 1: label must be positive \(1\), negative \(0 or -1\) or unknown, got 2",
+            r"mine, row 1: label must be positive \(1, .*\), negative \(0, -1, .*\) or unknown, got 2",
         ),
         ("label", [1, 0.5], "mine, row 1: label must be positive"),
         ("label", [None, 1], "mine, row 0: label must be positive"),

@@ -19,6 +19,7 @@ from owkg.evaluation import ranks
 from owkg.files.storage import write_metadata
 from owkg.judge.runs import read_runs
 from owkg.kg import KnowledgeGraph, read_graph, write_labelled
+from owkg.kg.read import Reading
 from owkg.models import Trained, model, write_embeddings
 from owkg.ranks import read_ranks
 
@@ -44,7 +45,9 @@ def graph(tmp_path, monkeypatch):
     for name, content in noted.items():
         Path(name).mkdir()
         write_metadata(Path(name), content | {"sha256": {}})
-    run = SimpleNamespace(trained=Trained(MODEL, PARAMS), graph_folder=tmp_path / "graph", **labels)
+    run = SimpleNamespace(
+        trained=Trained(MODEL, PARAMS), graph_folder=tmp_path / "graph", reading=Reading(), **labels
+    )
     asked = []
     loaded = dict.fromkeys(("best", "elsewhere", "silent"), run)
     loaded["moved"] = SimpleNamespace(**vars(run) | {"graph_folder": None})

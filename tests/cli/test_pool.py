@@ -1,6 +1,7 @@
 """`owkg pool` as its users meet it."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -405,6 +406,21 @@ def test_a_sheet_filled_in_where_it_is_changes_no_pool(call, sheets):
 def test_one_system_gains_nothing_to_speak_of(call, folder):
     assert call("pool", "one.run", *MAKE[2:], "--truth", "test")[0] == 0
     assert bias_of(folder / "pool", read_judgements("pool/pool.qrels")) == []
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "json")])
+def test_an_annotator_who_is_unsure_throughout_costs_no_judgement(call, sheets, options):
+    """Their agreement is not known, and what the other one says is written."""
+    text = re.sub("\t[yn]\t", "\t?\t", (sheets / "second.tsv").read_text())
+    (sheets / "unsure.tsv").write_text(text)
+    for pair in (("first.tsv", "unsure.tsv"), ("unsure.tsv", "first.tsv")):
+        read = [word for name in pair for word in ("--read", name)]
+        code, out, err = call("pool", *read, *READ, "--overwrite", *options)
+        assert code == 0
+        assert f"no candidate is judged in both {pair[0]} and {pair[1]}: their agreement is not known" in err
+        assert "agreeing" not in out
+    said = read_judgements("judged.qrels").filter(pl.col("relevance") >= 0)
+    assert sorted(said["relevance"].to_list()) == [0, 1, 1]  # a known answer is one of them
 
 
 def test_two_sheets(done, answer, sheets):

@@ -39,11 +39,48 @@ def test_what_is_free(monkeypatch, tmp_path):
     said.write_text("MemTotal:       9 kB\nMemAvailable:   3 kB\n")
     monkeypatch.setattr(storage, "_MEMINFO", said)
     assert memory.free_bytes(CPU) == 3072
+    monkeypatch.setattr(storage, "_GROUPS", tmp_path / "none")
+    assert memory.free_bytes(CPU) == 3072
     monkeypatch.setattr(storage, "_MEMINFO", tmp_path / "none")
     assert memory.free_bytes(CPU) is None
     said = {"bytes_limit": 100, "bytes_in_use": 30}
     assert memory.free_bytes(SimpleNamespace(platform="gpu", memory_stats=lambda: said)) == 70
     assert memory.free_bytes(SimpleNamespace(platform="gpu", memory_stats=lambda: None)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "groups", "folder", "files"),
+    [
+        ("", "0::/jobs/one", "jobs", ("memory.max", "memory.current", "inactive_file")),
+        ("", "0::/", "", ("memory.max", "memory.current", "inactive_file")),
+        ("", "0::/seen/from/outside", "", ("memory.max", "memory.current", "inactive_file")),
+        (
+            "memory",
+            "3:cpu:/x\n2:memory:/jobs/one",
+            "jobs/one",
+            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+        ),
+    ],
+)
+def test_a_container_may_take_less_than_the_machine_has(monkeypatch, tmp_path, kind, groups, folder, files):
+    """The limit may be of a group above, and what is taken may be cache."""
+    (tmp_path / "meminfo").write_text("MemAvailable:   3000 kB\n")
+    (tmp_path / "cgroup").write_text(groups + "\n")
+    monkeypatch.setattr(storage, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(storage, "_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(storage, "_GROUPS_ROOT", tmp_path / "groups")
+    place = tmp_path / "groups" / kind / folder
+    (place / "jobs" / "one").mkdir(parents=True, exist_ok=True)
+    for name, content in zip(files[:2], ("1000000\n", "900000\n"), strict=True):
+        (place / name).write_text(content)
+    (place / "memory.stat").write_text(f"anon 5\n{files[2]} 300000\n")
+    assert storage.free_memory() == 400_000
+    (place / files[0]).write_text("max\n")
+    assert storage.free_memory() == 3_072_000
+    (place / files[0]).write_text("7000000\n")
+    assert storage.free_memory() == 3_072_000
+    (place / files[0]).write_text("10\n")
+    assert storage.free_memory() == 0
 
 
 @pytest.mark.parametrize("name", ["complex", "transe"])

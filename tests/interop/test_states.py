@@ -209,3 +209,39 @@ def test_double_precision_is_of_the_scores():
     found = embeddings_of_state(state, "pyg", "transe", **labels, norm=1)
     assert found.ranks(GRAPH).about["precision"] == "float64"
     assert found.ranks(GRAPH, precision="float32").about["precision"] == "float32"
+
+
+@pytest.mark.parametrize("library", ["libkge", "pyg", "dglke"])
+@pytest.mark.parametrize("model", ["distmult", "complex", "transe"])
+def test_inverse_relations_in_the_second_half(library, model):
+    """LibKGE's reciprocal_relations_model, whose state holds the embedders of the wrapped model twice."""
+    peer = MODELS[model].peers.get(library)
+    if peer is not None and peer.arrays:
+        pytest.skip("real and imaginary parts apart")
+    entity, relation = normal(N, D), normal(2 * R, D)
+    state = dict(zip(LIBRARIES[library], (entity, relation), strict=True))
+    if library == "libkge":
+        state |= {f"_base_model.{name}": array for name, array in state.items()}
+    labels = {"entities": GRAPH.entities, "relations": GRAPH.relations}
+    options = {"norm": 2} if model == "transe" else {}
+    if library == "libkge":
+        ranked = embeddings_of_state(state, library, model, **labels, **options)
+    else:
+        with pytest.warns(UserWarning, match="two rows for each relation"):
+            ranked = embeddings_of_state(state, library, model, **labels, **options)
+    arrays = ranked.embeddings.arrays
+    np.testing.assert_array_equal(arrays["relation_inverse"].shape, arrays["relation"].shape)
+    heads = ranked.ranks(GRAPH, split="test").frame.filter(side="head")["optimistic"].to_list()
+    turned = dict(state) | {LIBRARIES[library][1]: relation[R:]}
+    turned = {name: array for name, array in turned.items() if not name.startswith("_base")}
+    other = embeddings_of_state(turned, library, model, **labels, **options)
+    graph = GRAPH._replace(splits={name: facts[:, ::-1].copy() for name, facts in GRAPH.splits.items()})
+    tails = other.ranks(graph, split="test").frame.filter(side="tail")["optimistic"].to_list()
+    assert heads == tails
+
+
+def test_different_arrays_of_one_name_are_refused():
+    name, relation = LIBRARIES["libkge"]
+    state = {name: normal(N, D), f"_base_model.{name}": normal(N, D), relation: normal(R, D)}
+    with pytest.raises(ValueError, match="must hold one array"):
+        found(state, "libkge", "distmult")

@@ -1,10 +1,13 @@
 """Chance levels against all combinations of ranks, against drawn ranks, and at their limits."""
 
+import math
+
 import jax
 import numpy as np
 import pytest
 from scipy import special
 
+from owkg.metrics import chance
 from owkg.metrics.chance import (
     Shapes,
     geometric_chance,
@@ -114,6 +117,46 @@ def test_cumulants_of_the_logarithm():
     signs = np.array([1, -2, 6, -24])  # of the second to the fifth
     np.testing.assert_allclose(kappa[1:5, 50_000] / signs, 1, atol=0.1)
     np.testing.assert_allclose(kappa[0, 50_000], np.log(50_000) - 1, rtol=2e-5)
+
+
+def test_sums_of_logarithms_of_many_ranks_are_those_that_are_added_up():
+    sizes = np.array([1, 7, 2**20, 2**20 + 1, 3_000_000])
+    logs = np.log(np.arange(1, sizes[-1] + 1))
+    found = chance.log_power_sums(sizes)
+    for k in (1, 2, 5, 8):
+        expected = [math.fsum(logs[:n] ** k) for n in sizes]
+        np.testing.assert_allclose(found[k - 1], expected, rtol=1e-13)
+    for power in (-2.0, -1.0, -1 + 1e-9, 0.3, 2.0):
+        expected = math.log(math.fsum(np.arange(1, 3_000_001.0) ** power) / 3e6)
+        np.testing.assert_allclose(chance._log_mean_power(3_000_000, power), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_chance_of_a_geometric_mean_is_that_of_a_smaller_table(monkeypatch, inverse, weighted):
+    """With and without tables over all ranks; 2^53 candidates take no memory and no time."""
+    random = np.random.default_rng(0)
+    candidates = random.integers(20, 5000, size=400)
+    weight = np.where(np.arange(400) < 2, 300.0, random.random(400)) if weighted else None
+    expected = geometric_chance(Shapes(candidates, weight), inverse=inverse)
+    monkeypatch.setattr(chance, "_DENSE", 700)
+    found = geometric_chance(Shapes(candidates, weight), inverse=inverse)
+    np.testing.assert_allclose(found[:2], expected[:2], rtol=1e-10)
+    monkeypatch.undo()
+    huge = geometric_chance(Shapes(np.full(400, 2**53 - 1), weight), inverse=inverse)
+    assert np.isfinite(huge[:2]).all()
+    if weight is None:  # log r - log N is minus an exponential
+        limit = (1 + (-1) ** inverse / 400) ** -400.0
+        np.testing.assert_allclose(huge.expectation / (2.0**53) ** (-1) ** inverse, limit, rtol=1e-9)
+
+
+def test_a_chance_level_that_does_not_fit_in_memory_is_refused(monkeypatch):
+    monkeypatch.setattr(chance, "free_memory", lambda: 2**30)
+    shapes = Shapes(np.array([10**8]))
+    for level in (lambda: reciprocal_chance(MR, 1.0, shapes), lambda: median_chance(shapes)):
+        with pytest.raises(ValueError, match=r"must leave memory for its chance level at 100,000,000 ranks"):
+            level()
+    geometric_chance(shapes, inverse=False)
 
 
 def test_the_geometric_mean_of_many_ranks_is_a_constant():

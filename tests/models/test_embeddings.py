@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 import zipfile
 
 import jax
@@ -105,7 +106,6 @@ NAN[1, 2] = np.nan
         ),
         ({"entity": ENTITY[:2].copy()}, "'entity_labels' must have a label for each of 2 rows .*, got 3"),
         ({"core": ENTITY}, "transe has no array 'core'; it has entity, relation"),
-        ({"labels": {"entity_labels": ["a", "b", "ü"]}}, "holds no .*'relation_labels'"),
         (
             {"labels": LABELS | {"entity_labels": ["a", "b", "a"]}},
             "'entity_labels' has 'a' twice, in rows 0 and 2",
@@ -167,7 +167,9 @@ def test_a_label_that_the_graph_has_not_is_refused(tmp_path):
     [
         ("e.npz", b"no zip", "must be an .npz file"),
         ("e.safetensors", b"\xff" * 20, "must be a .safetensors file"),
-        ("e.pt", b"", "must end in .npz or .safetensors"),
+        ("e.pt", b"", "must end in .npz or .safetensors; owkg.interop.embeddings_of_state reads a state"),
+        ("e.npy", b"", "must end in .npz or .safetensors; write both arrays into one: numpy.savez"),
+        ("e.pkl", b"", "pickles are never loaded"),
     ],
 )
 def test_other_files_are_refused(tmp_path, name, content, message):
@@ -187,8 +189,48 @@ def test_objects_are_never_loaded(tmp_path):
     path = tmp_path / "e.npz"
     labels = {name: np.array(texts, object) for name, texts in LABELS.items()}
     np.savez(path, entity=ENTITY, relation=RELATION, **labels)
-    with pytest.raises(ValueError, match="no objects"):
+    with pytest.raises(
+        ValueError, match=r"'entity_labels' must be a plain array.*write entity_labels.astype"
+    ):
         read_embeddings(path)
+
+
+@FORMS
+def test_rows_without_labels_are_those_of_the_graphs_ids(tmp_path, form):
+    path = _write(tmp_path / f"e.{form}", labels={})
+    with pytest.warns(UserWarning, match="no entity_labels and no relation_labels, so its rows are taken in"):
+        found = import_embeddings(path, GRAPH, "transe")
+    np.testing.assert_array_equal(found.params["entity"], ENTITY)
+    fewer = KnowledgeGraph(GRAPH.entities[:2], GRAPH.relations, {})
+    with pytest.raises(ValueError, match=r"'entity' has 3 rows and no 'entity_labels', .* 2 entities"):
+        import_embeddings(path, fewer, "transe")
+    path = _write(tmp_path / f"r.{form}", labels={"entity_labels": list(GRAPH.entities)})
+    with pytest.warns(UserWarning, match="has no relation_labels, so"):
+        import_embeddings(path, GRAPH, "transe")
+
+
+@FORMS
+@pytest.mark.parametrize("labels", [LABELS, {}], ids=["labels", "no labels"])
+@pytest.mark.parametrize("name", ["transe", "distmult", "complex"])
+def test_two_rows_for_each_relation_are_inverse_relations(tmp_path, form, labels, name):
+    layout = {"layout": "real-imaginary"} if name == "complex" else {}
+    both = np.concatenate([RELATION, RELATION[::-1] + 1])
+    twice = _write(tmp_path / f"twice.{form}", relation=both, labels=labels)
+    apart = _write(tmp_path / f"apart.{form}", relation_inverse=RELATION[::-1] + 1, labels=labels)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found, same = (import_embeddings(path, GRAPH, name, **layout) for path in (twice, apart))
+    told = [str(one.message) for one in caught if "two rows for each of 2 relations" in str(one.message)]
+    assert len(told) == 1
+    assert "row i + 2 is taken for the inverse of relation i" in told[0]
+    assert found.model.config.reciprocal
+    np.testing.assert_array_equal(found.params["relation"], same.params["relation"])
+
+
+def test_inverse_relations_of_rows_that_do_not_fit_are_refused(tmp_path):
+    three = np.concatenate([RELATION, RELATION[:1]])
+    with pytest.raises(ValueError, match="'relation_labels' must have a label for each of 3 rows"):
+        import_embeddings(_write(tmp_path / "e.npz", relation=three), GRAPH, "transe")
 
 
 @FORMS

@@ -1,5 +1,6 @@
 """The page in a browser: opened from disk, without a network."""
 
+import re
 import shutil
 from dataclasses import replace
 
@@ -198,11 +199,13 @@ def test_a_phone_scrolls_tables_and_not_the_page(opened):
 
 
 def test_paper_is_light_and_hides_nothing(opened):
+    from playwright.sync_api import expect
+
     shown = opened(color_scheme="dark")
     closed = shown.page.locator("details:not([open])").count()
     assert closed > 3
     shown.page.emulate_media(media="print", color_scheme="dark")
-    shown.page.wait_for_function("document.querySelectorAll('details:not([open])').length === 0")
+    shown.page.wait_for_selector("details:not([open])", state="detached")
     assert shown.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not shown.page.locator(".bar").is_visible()
     rows = shown.page.eval_on_selector_all(
@@ -215,7 +218,7 @@ def test_paper_is_light_and_hides_nothing(opened):
     assert set(fills) == {"rgb(0, 0, 0)"}
     assert shown.page.pdf().startswith(b"%PDF")
     shown.page.emulate_media(media="screen")
-    shown.page.wait_for_function(f"document.querySelectorAll('details:not([open])').length === {closed}")
+    expect(shown.page.locator("details:not([open])")).to_have_count(closed)
 
 
 def test_sixty_six_pairs_are_drawn(opened, make, tmp_path):
@@ -250,3 +253,26 @@ def test_an_audit_without_pairs_draws_what_there_is(opened, audit, tmp_path):
     assert shown.wrong == []
     assert len(shown.of("chart-models")) > 5
     assert not shown.page.locator("#chart-box").is_visible()
+
+
+def test_nothing_else_runs_on_the_page(opened, audit, tmp_path):
+    """The policy lets the page's own scripts and style run, by their sums, and nothing that got into it."""
+    path = tmp_path / "page.html"
+    whole = report.html(audit)
+    policy = re.search('Content-Security-Policy" content="([^"]*)"', whole)[1]
+    assert "unsafe" not in policy
+    added = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
+    path.write_text(whole.replace("<main>", f"<main>{added}<style>body {{ display: none }}</style>"))
+    shown = opened(path)
+    assert shown.page.title() == "Audit"
+    assert shown.page.is_visible("h1")
+    assert len([text for text in shown.wrong if "Content Security Policy" in text]) >= 3
+
+
+def test_a_tooltip_has_a_style(opened):
+    shown = opened()
+    shown.page.hover("#chart-models svg .mark-symbol path >> nth=0")
+    tooltip = shown.page.wait_for_selector("#vg-tooltip-element.visible")
+    style = tooltip.evaluate("(one) => [getComputedStyle(one).position, getComputedStyle(one).zIndex]")
+    assert style == ["fixed", "1000"]
+    assert shown.wrong == []

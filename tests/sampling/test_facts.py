@@ -138,3 +138,33 @@ def test_the_largest_ids_are_sorted_too():
     assert sorted_facts(triples, 2**30, 7).tolist() == triples[::-1].tolist()
     with pytest.raises(ValueError, match="1073741824 entities and 8 relations"):
         sorted_facts(triples, 2**30, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns"),
+    [
+        ("f.tsv", "b\ta\tr\na\tb\ts\na\tb\tr\n", "head,tail,relation"),
+        ("f.csv", "b,r,a\na,s,b\na,r,b\n", None),
+        ("f.csv", "r;a;b\ns;b;a\nr;b;a\n", "relation,tail,head"),
+        ("f.tsv", "p\tsub\tobj\nr\tb\ta\ns\ta\tb\nr\ta\tb\n", "head=sub,relation=p,tail=obj"),
+    ],
+)
+def test_columns_of_facts_can_be_named(tmp_path, name, text, columns):
+    (tmp_path / name).write_text(text)
+    assert _labels(read_facts(tmp_path / name, columns=columns)) == sorted(THREE)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "words"),
+    [
+        ("f.tsv", "a\tr\tb\n", "labelled", "`columns` must be an order of columns"),
+        ("f.tsv", "sub\tp\tobj\na\tr\tb\n", None, r"\(`columns` head=sub,relation=p,tail=obj\)"),
+        ("f.tsv", "x\tsub\tp\tobj\n1\ta\tr\tb\n", None, r"\(`columns` head=sub,relation=p,tail=obj\)"),
+        ("f.csv", "a,r,b,1\n", None, "f.csv, line 1: must be .* of a fact, got a class too"),
+        ("f.csv", "a,r\n", None, "f.csv, line 1: must be head, relation and tail"),
+    ],
+)
+def test_bad_columns_of_facts_are_named(tmp_path, name, text, columns, words):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=words):
+        read_facts(tmp_path / name, columns=columns)

@@ -1,6 +1,7 @@
 """The exact moments against enumeration of every world, limits, and their own mixtures."""
 
 import importlib
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,8 @@ import pytest
 from scipy import integrate, stats
 
 from owkg import openworld, simulate, theory
-from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr
+from owkg.openworld import Independent, NodeBased, PopularityBased
+from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr, tables
 from owkg.theory import grids, missing_counts
 
 sizes_of = importlib.import_module("owkg.theory.moments")  # `owkg.theory.moments` is the function
@@ -371,3 +373,28 @@ def test_sizes_that_save_less_than_a_compilation_are_none():
     assert sizes_of._sizes(sizes) == [512]
     assert sizes_of._sizes(np.repeat(sizes, 200)) == [32, 512]
     assert sizes_of._sizes(np.append(3, [1000] * 500)) == [1024]
+
+
+@pytest.mark.parametrize(
+    ("missing", "answers", "time"),
+    [(Independent(), 1_000_000, "6 hours"), (PopularityBased(1.0), 120_000, "5 minutes")],
+)
+def test_work_of_minutes_and_hours_is_said_before(missing, answers, time):
+    with pytest.warns(UserWarning, match=rf"queries of {answers:,} answers take about {time}"):
+        missing_counts.require_feasible(missing, np.array([43, answers]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        missing_counts.require_feasible(missing, np.array([43, 20_000]))
+
+
+def test_sums_that_do_not_fit_in_memory_are_refused(monkeypatch):
+    monkeypatch.setattr(grids, "free_memory", lambda: 2**30)
+    monkeypatch.setattr(tables, "free_memory", lambda: 2**30)
+    setting = {"strength": 0.7, "sparsity": 0.35, "num_entities": 10**6}
+    many = "`num_answers` must leave memory for the exact sums of 100,000 answers"
+    with pytest.raises(ValueError, match=many):
+        theory.moments("mrr", **setting, num_answers=100_000, missing=NodeBased(0.2))
+    with pytest.raises(ValueError, match=many):
+        theory.score_expectation("mrr", **setting, num_answers=100_000)
+    with pytest.raises(ValueError, match=r"`num_entities` must leave memory .* over 90,000,000 ranks"):
+        theory.moments("mrr", **setting | {"num_entities": 90_000_000}, num_answers=43)

@@ -56,7 +56,8 @@ def read_sheets(files: Reading, out: Path, form: Format, *, seed: int, overwrite
         shown: dict[str, Any] = {"out": out} | counts
         shown |= {"systems": found.bias, "lost_by_rule": found.lost}
         if len(sheets) == 2:
-            shown |= {"agreement": _as_json(found.agreements[0, 1])}
+            own = found.agreements.get((0, 1))
+            shown |= {"agreement": None if own is None else _as_json(own)}
         elif found.agreements:
             value, candidates = fleiss_kappa(found.sheets)
             pairs = [

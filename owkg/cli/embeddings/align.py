@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.evaluate_output import values_by_side
-from owkg.cli.inputs import check_readable, check_writable
+from owkg.cli.inputs import check_readable, check_writable, noted
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import show_metrics
 from owkg.terminal.progress import progress
@@ -24,6 +24,7 @@ def align(
     similarity: str = "l1",
     train_share: float = 0.3,
     seed: Seed = 0,
+    fold: Annotated[int | None, typer.Option(min=1)] = None,
     dim: Annotated[int, typer.Option(min=1)] = 200,
     steps: Annotated[int, typer.Option(min=0)] = 100,
     learning_rate: float = 0.05,
@@ -37,18 +38,20 @@ def align(
 ) -> None:
     """Ranks the entities of a test alignment among those of its pairs, in both directions.
 
-    DATA holds ent_ids_1, ent_ids_2, triples_1, triples_2 and ref_ent_ids, perhaps packed (.gz). GCN-Align's
+    DATA holds ent_ids_1, ent_ids_2, triples_1, triples_2 and ref_ent_ids (DBP15k), or rel_triples_1,
+    rel_triples_2, ent_links and folds such as 721_5fold (OpenEA), perhaps packed (.gz). GCN-Align's
     structural encoder is trained on the training pairs; or embeddings and similarities of others are ranked.
     The rank table has the relation sameAs: owkg metrics, compare and stability take it as any other.
 
     Args:
-        folder (DATA): Two graphs and their pairs, as in DBP15k.
+        folder (DATA): Two graphs and their pairs, in the layout of DBP15k or OpenEA.
         out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
         model: gcn-align, or raw: random embeddings, the baseline.
         embeddings (FILE): Instead of --model: .npz of left and right, a row an entity.
         matrix (FILE): Instead of --model: .npz of similarity, left by right entities.
         similarity: How embeddings are compared: l1, l2, cosine or dot.
-        train_share: Share of the pairs that train, where DATA has no split (sup_ent_ids).
+        train_share: Share of the pairs that train, where DATA has no split (sup_ent_ids, folds).
+        fold: Fold of DATA in the layout of OpenEA. [default: 1, with a note]
         dim: Width of the embeddings.
         steps: Training steps, each over all training pairs.
         learning_rate: Of Adam.
@@ -61,6 +64,7 @@ def align(
 
     Examples:
         owkg align data/dbp15k/zh_en --out ranks.parquet
+        owkg align data/EN_FR_15K_V1 --fold 2 --out ranks.parquet
         owkg align data/dbp15k/zh_en --model raw --out raw.parquet --seed 1
         owkg align data/dbp15k/zh_en --embeddings mine.npz --similarity cosine --assign --out mine.parquet
     """
@@ -86,7 +90,10 @@ def align(
         num_negatives=num_negatives,
         seed=seed,
     )
-    data = room.read_alignment(folder, train_share=train_share, seed=seed, many_to_many=many_to_many)
+    with noted():
+        data = room.read_alignment(
+            folder, train_share=train_share, seed=seed, fold=fold, many_to_many=many_to_many
+        )
     source = matrix or embeddings
     if matrix is not None:
         given = room.read_similarity(matrix, data)

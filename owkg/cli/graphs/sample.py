@@ -24,6 +24,7 @@ def sample(
     out: Path,
     *,
     density: str,
+    columns: str | None = None,
     train_rate: float = 0.7,
     valid_rate: float = 0.0,
     min_answers: int = 10,
@@ -48,9 +49,12 @@ def sample(
     Several densities go into OUT/d0.95, OUT/d0.85, ...
 
     Args:
-        facts (FACTS): The closed world: lines of head, relation, tail, between tabs, .gz or not; or .parquet.
+        facts (FACTS): The closed world: lines of head, relation, tail, between tabs (in .csv commas or
+            semicolons), .gz or not; or .parquet.
         out (OUT): Folder to write.
         density: Share of the facts that is known, in (0, 1]; or several, separated by commas.
+        columns: Order of the columns of FACTS, such as head,tail,relation; or their names in its header line,
+            such as head=subject,relation=predicate,tail=object. [default: head,relation,tail, no header]
         train_rate: Share of the known facts that trains, in (0, 1).
         valid_rate: Share of the known facts that validates.
         min_answers: Full-test answers that a query must have to be asked, at least 1.
@@ -90,7 +94,7 @@ def sample(
 
     def worlds() -> Iterator[sampling.OpenWorld]:
         with collected() as heard:
-            graph = sampling.read_facts(facts)
+            graph = sampling.read_facts(facts, columns=columns)
         notes.extend(heard)
         with progress("sampling", "densities") as update:
             for done, each in enumerate(densities):

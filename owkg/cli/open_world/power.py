@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from owkg.cli import options
 from owkg.cli.errors import ended_at_once
-from owkg.cli.inputs import check_figure, check_writable
+from owkg.cli.inputs import check_figure, check_writable, noted
 from owkg.cli.output import number, show_metrics, wrote
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def power(
     check_writable([figure], ())
     given = {"inconsistency": inconsistency, "missing": setting.model(), **numbers}
     beside, lines = {}, []
-    with ended_at_once():
+    with ended_at_once(), noted():
         named = [*(_registered() if all_metrics else []), *setting.metrics()]
         metrics = list({one.name: one for one in named}.values()) if all_metrics else named
         results = queries_to_tell_apart(metrics, num_queries=num_queries, answer_weights=weights, **given)

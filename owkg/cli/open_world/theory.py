@@ -1,6 +1,7 @@
 """`owkg theory`: the exact moments and the closed forms of one setting."""
 
 from owkg.cli.errors import ended_at_once
+from owkg.cli.inputs import noted
 from owkg.cli.options import AnswerHistogram, Format, OutputFormat, Predictions, SettingOptions, histogram
 from owkg.cli.output import show_metrics
 
@@ -29,7 +30,7 @@ def theory(
     model, numbers = setting.model(), setting.numbers(answers)
     from owkg.theory import closed_forms
 
-    with ended_at_once():
+    with ended_at_once(), noted():
         results = closed_forms(
             setting.metrics(), prediction=prediction, missing=model, answer_weights=weights, **numbers
         )

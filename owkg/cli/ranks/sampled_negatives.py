@@ -85,7 +85,7 @@ def _values(text: str) -> tuple[dict[str, float], dict[str, float]]:
     found, rounding = {}, {}
     for part in split_list(text):
         name, _, value = part.partition("=")
-        digits = re.fullmatch(r"\d*\.?(\d*)", value.strip())
+        digits = re.fullmatch(r"(?:\d*\.)?(\d*)", value.strip())
         try:
             number = float(value) if digits else None
         except ValueError:
