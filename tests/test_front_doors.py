@@ -366,7 +366,7 @@ def test_a_rank_table_of_a_frame_is_validated():
     with pytest.raises(ValueError, match="optimistic must be a whole number of at least 1"):
         owkg.RankTable(_ranked([-5]))
     for bad in (pl.DataFrame({"x": [1]}), 3):
-        with pytest.raises(ValueError, match=r"no column|must be a polars DataFrame"):
+        with pytest.raises(ValueError, match=r"no column|must be a DataFrame"):
             owkg.RankTable(bad)
 
 

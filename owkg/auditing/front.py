@@ -45,6 +45,7 @@ from owkg.pools.missing import design_of, judgements, known_and_found, require_n
 from owkg.rank_weights import rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
+from owkg.ranks.reading import TableReading
 
 DEFAULT = ("mrr", "hits@10")
 """The metrics of an audit that names none."""
@@ -76,6 +77,11 @@ def audit(
     ties: str | None = None,
     ci: float = 0.95,
     seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    untied: bool = False,
+    realistic: bool = False,
+    candidates: int | None = None,
+    ids: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
     """What may be concluded from the ranks of models, when many true answers are missing.
@@ -85,8 +91,9 @@ def audit(
     a box of sparsities and correlations; and what the test set says without a thought of missing answers.
 
     Args:
-        systems: filtered rank tables or paths of them, or of TREC runs, by name; or paths. A system with
-            several seeds (column seed) is one system: the order is that of the means over seeds.
+        systems: filtered rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by
+            name; or paths. A system with several seeds (column seed) is one system: the order is that of the
+            means over seeds.
         metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2.
         qrels: which answers are relevant, for TREC runs; a frame, a file, or a split of the graph.
         graph: of the ranks: needed for judgements, for lists of rank tables, and for TREC runs that do not
@@ -120,6 +127,7 @@ def audit(
         ties: optimistic, realistic, pessimistic or exact. None: realistic.
         ci: level of all intervals, and probability from which an order counts as sure.
         seed: of what is drawn.
+        columns, untied, realistic, candidates, ids: of `owkg.read_ranks`, for all rank tables.
         on_progress: called with (done, total) steps.
 
     Returns:
@@ -156,7 +164,8 @@ def audit(
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
     rates = _limits("unevenness", unevenness, 0.0, 3.0)
-    tables, rule, whole_runs = systems_of(systems, qrels, graph, ties)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids)
+    tables, rule, whole_runs = systems_of(systems, qrels, graph, ties, reading)
     if len(tables) < 2:
         raise ArgumentError("systems", f"must hold at least two systems, got {len(tables)}.")
     require_placed(tables, chosen, ties)

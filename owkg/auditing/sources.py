@@ -18,6 +18,7 @@ from owkg.kg import KnowledgeGraph
 from owkg.ranks import RankTable, ranks_from_run
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.files import holds_ranks
+from owkg.ranks.reading import PLAIN, TableReading
 
 Lists = Mapping[str, Any] | Iterable[str | PathLike[str]] | str | PathLike[str] | pl.DataFrame
 """Runs of systems: by name, frames or files; or the paths of runs, or one frame with a column model."""
@@ -28,6 +29,7 @@ def systems_of(
     qrels: Qrels | None,
     graph: KnowledgeGraph | None,
     ties: str | None,
+    reading: TableReading = PLAIN,
 ) -> tuple[dict[str, RankTable], str, dict[str, pl.DataFrame] | None]:
     """The filtered rank tables of systems, the tie rule, and the lists of systems that list every candidate.
 
@@ -40,16 +42,19 @@ def systems_of(
     runs = None
     if isinstance(systems, Iterable) and not isinstance(systems, str | pl.DataFrame):
         systems = systems if isinstance(systems, Mapping) else list(systems)
-        dataset_of(systems, ties=ties, needs={"systems": True})  # all ranks must fit in memory
+        # All ranks must fit in memory.
+        dataset_of(systems, ties=ties, needs={"systems": True}, reading=reading, lacking=graph is not None)
         sources = sources_of("systems", systems, what="rank tables or paths by name, or a list of paths")
         files = [(name, of) for name, of in sources if isinstance(of, Path) and _is_run(of)]
         if files and graph is None:
+            if reading.said and len(files) == len(sources):
+                raise ArgumentError(reading.said, "is of rank tables, and every system is a TREC run.")
             if len(files) < len(sources):
                 raise ArgumentError("graph", "must be given where TREC runs stand beside rank tables.")
             tables: Mapping[str, Any]
             tables, runs = _whole_runs(files, qrels)
             systems, qrels = tables, None
-    sets = qrels_ranks(systems, qrels, graph)
+    sets = qrels_ranks(systems, qrels, graph, reading=reading)
     for name, table in sets[0].tables.items():
         if "filtered" in table.frame.columns and not table.frame["filtered"].all():
             raise ArgumentError(

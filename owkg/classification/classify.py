@@ -1,7 +1,7 @@
 """Triple classification in one call: `owkg.classify`."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -48,7 +48,7 @@ class ClassificationResult(NamedTuple):
 
 
 def classify(
-    triples: pl.DataFrame,
+    triples: Any,
     metrics: str | Sequence[str] | None = None,
     *,
     thresholds: str | float = "relation",

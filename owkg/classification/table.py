@@ -1,12 +1,13 @@
 """The table of scored triples with labels: what triple classification works on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
+from typing import Any
 
 import polars as pl
 
 from owkg import checks
-from owkg.errors import ArgumentError
+from owkg.files.columns import columns_checked, frame_of, named
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.kg.classes import CLASSES
@@ -19,17 +20,19 @@ LABELS = ("positive", "negative", "unknown")
 # How tables write them: NTN's files have -1 for negative, scikit-learn's arrays 0.
 _SPELLED = {text: LABELS[0] if true else LABELS[1] for text, true in CLASSES.items()} | {"unknown": "unknown"}
 _NEEDED = (*COLUMNS, "label", "score")
+_KNOWN = (*_NEEDED, "split", "model")
 
 
 def checked_triples(
-    table: pl.DataFrame, *, source: str = "triples", place: Callable[[int], str] | None = None
+    table: Any, *, source: str = "triples", place: Callable[[int], str] | None = None
 ) -> pl.DataFrame:
     """A table of scored triples, validated: texts head, relation, tail, split and label, float64 score.
 
     Args:
-        table: a polars frame with the columns head, relation, tail, label and score, and perhaps split (test
-            where there is none) and others, which stay. A label is positive, 1, true or yes; negative, 0, -1,
-            false or no; or unknown. Scores of larger size are more plausible.
+        table: a frame of polars or pandas, or a mapping of columns, with the columns head, relation, tail,
+            label and score, and perhaps split (test where there is none) and others, which stay. A label is
+            positive, 1, true or yes; negative, 0, -1, false or no; or unknown. Scores of larger size are more
+            plausible.
         source: what messages call the table.
         place: what they call its row i; None: "source, row i".
 
@@ -38,9 +41,13 @@ def checked_triples(
             number, or one triple of one split (and model, where there is such a column) stands there twice.
     """
     if not isinstance(table, pl.DataFrame):
-        raise ArgumentError(source, f"must be a polars DataFrame, got {type(table).__name__}.")
+        table = named(frame_of(table, source), {}, _KNOWN, source=source)
     if missing := [name for name in _NEEDED if name not in table.columns]:
-        raise ValueError(f"{source}: a table of scored triples needs the columns {', '.join(missing)}.")
+        found = ", ".join(table.columns) or "none"
+        raise ValueError(
+            f"{source}: a table of scored triples needs the columns {', '.join(missing)}; columns found: "
+            f"{found}; `columns` says which they are, as head=subject."
+        )
     where = place or (lambda row: f"{source}, row {row}")
     if "split" not in table.columns:
         table = table.with_columns(pl.lit("test").alias("split"))
@@ -52,7 +59,7 @@ def checked_triples(
     found = table.with_columns(
         *(pl.col(name).cast(pl.String) for name in texts),
         names.replace_strict(_SPELLED, default=None, return_dtype=pl.String).alias("label"),
-        pl.col("score").cast(pl.Float64, strict=False),
+        _plain(table["score"]).cast(pl.Float64, strict=False),
     )
     for name in (*texts, "label"):
         _refuse(found[name].is_null(), table[name], where, f"{name} must be {_wanted(name)}")
@@ -70,6 +77,11 @@ def checked_triples(
     return found.select(*key, "label", "score", *rest)
 
 
+def _plain(column: pl.Series) -> pl.Series:
+    """The column, without spaces at the ends of texts."""
+    return column.str.strip_chars() if column.dtype == pl.String else column
+
+
 def _wanted(name: str) -> str:
     return "positive (1, true, yes), negative (0, -1, false, no) or unknown" if name == "label" else "there"
 
@@ -80,18 +92,25 @@ def _refuse(bad: pl.Series, given: pl.Series, where: Callable[[int], str], wante
         raise ValueError(f"{where(row)}: {wanted}, got {given[row]!r}.")
 
 
-def read_triples(path: str | PathLike[str]) -> pl.DataFrame:
+def read_triples(path: str | PathLike[str], *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
     """The table of scored triples in a .parquet, .csv, .tsv, .csv.gz or .tsv.gz file, validated.
+
+    Args:
+        path: of the file.
+        columns: the columns by what owkg calls them, such as {"head": "subject"}, where they are called
+            otherwise.
 
     Raises:
         ValueError: naming the file and the line or row; see `checked_triples`.
         OSError: if the file cannot be opened.
     """
-    path = path_checked(path)
+    path, own = path_checked(path), columns_checked(columns, _KNOWN)
+    place = None
     if separator(path) is None:
-        return checked_triples(read_parquet(path), source=str(path))
-    table, place = read_text_table(path)
-    return checked_triples(table, source=str(path), place=place)
+        table = read_parquet(path)
+    else:
+        table, place = read_text_table(path)
+    return checked_triples(named(table, own, _KNOWN, source=str(path)), source=str(path), place=place)
 
 
 def write_triples(table: pl.DataFrame, path: str | PathLike[str]) -> None:

@@ -3,7 +3,7 @@
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_readable(paths: Iterable[Path | None]) -> None:
-    """Raises the OSError of the first file that cannot be opened; None is no file."""
+    """Raises the OSError of the first file that cannot be opened; ValueError of a pipe. None is no file."""
     for path in filter(None, paths):
         require_rereadable(path)
         path.open("rb").close()
@@ -82,7 +82,7 @@ def collected() -> Iterator[list[str]]:
     notes: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: notes.append(_with_options(str(message)))
+        warnings.showwarning = _telling(lambda text: notes.append(_with_options(text)))
         yield notes
 
 
@@ -151,5 +151,17 @@ def noted() -> Iterator[None]:
     """Prints the warnings of the library as notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: noted_line(str(message))
+        warnings.showwarning = _telling(noted_line)
         yield
+
+
+def _telling(tell: Callable[[str], object]) -> Callable[..., None]:
+    """What shows warnings: it tells each text once."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            tell(str(message))
+
+    return show

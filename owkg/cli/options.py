@@ -1,6 +1,7 @@
 """The options that several sub-commands share: one definition, one wording."""
 
 import math
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from owkg.kg.read import Reading
     from owkg.openworld import MissingModel
     from owkg.rank_weights import RankWeight
+    from owkg.ranks.reading import TableReading
 
 
 class Format(StrEnum):
@@ -59,6 +61,14 @@ OtherCorrelation = Annotated[
 Predictions = Annotated[
     Literal["classification", "score"], typer.Option(help="How the model orders the candidates.")
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME=COLUMN",
+        help="What the file calls a column, as head=subject; repeatable, or several with commas.",
+    ),
+]
 Systems = Annotated[
     list[Path],
     typer.Argument(
@@ -99,6 +109,58 @@ Intersect = Annotated[
     bool,
     typer.Option("--intersect", help="Leave out queries and answers that some system lacks, and count them."),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """What rank tables do not say themselves.
+
+    Rank tables as others write them:
+        untied: Take ranks (rank, or head_rank and tail_rank) as free of ties.
+        realistic: Take them as means of optimistic and pessimistic ranks, such as 2.5; only realistic metrics
+            have a value then.
+        candidates: Candidates of each row of a table without that column, unless --kg says.
+        ids: Take head, relation and tail as ids of --kg, whatever its labels are.
+    """
+
+    columns: Columns = None
+    untied: bool = False
+    realistic: bool = False
+    candidates: Annotated[int | None, typer.Option(min=1)] = None
+    ids: bool = False
+
+    def said(self) -> dict[str, Any]:
+        """What functions of the library are told."""
+        return {
+            "columns": columns_given(self.columns),
+            "untied": self.untied,
+            "realistic": self.realistic,
+            "candidates": self.candidates,
+            "ids": self.ids,
+        }
+
+    def reading(self) -> "TableReading":
+        """The same, of functions that read."""
+        from owkg.ranks.reading import TableReading
+
+        return TableReading(
+            columns_given(self.columns) or {}, self.untied, self.realistic, self.candidates, self.ids
+        )
+
+
+def columns_given(texts: Sequence[str] | None) -> dict[str, str] | None:
+    """The columns that `--columns` names, by what owkg calls them; None where it is not given."""
+    if not texts:
+        return None
+    found: dict[str, str] = {}
+    for part in (part for text in texts for part in re.split(r",(?=\s*\w+\s*=)", text)):
+        name, equals, column = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and column):
+            raise ValueError(f"`columns` must be NAME=COLUMN, such as head=subject, got {part!r}.")
+        if name in found:
+            raise ValueError(f"`columns` must name each column once, got {name} again.")
+        found[name] = column
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
-from owkg.files.storage import opened, text_source
+from owkg.files.storage import opened, require_rereadable, text_source
+
+# What separates fields, where the name of a file does not say so.
+_MARKS = (",", ";", "\t")
 
 
 def separator(path: Path) -> str | None:
@@ -25,7 +28,10 @@ def is_rank_table(path: Path) -> bool:
 def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
     """A CSV or TSV file with a header line, all columns text, empty fields null; and where row i stands.
 
-    Fields may be quoted as in RFC 4180. A .gz file is unpacked.
+    Fields may be quoted as in RFC 4180. A .gz file is unpacked. The separator is that of the file's name,
+    unless the header has a single field by it, and several by a comma, a semicolon or a tab. The first
+    columns are left out if they have no name, as the index that pandas writes; spaces around names are not
+    part of them, and a space behind every separator is none of the labels.
 
     Returns:
         The table, and a function from a row (from 0) to "path, line N".
@@ -34,7 +40,8 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
         ValueError: naming file and line: if a line has more or fewer fields than the header, a quotation
             mark is open or out of place, a line is not UTF-8, or a column name is missing or given twice.
     """
-    mark = separator(path) or ","
+    require_rereadable(path)
+    mark = _mark(path)
     source = text_source(path)
     try:
         table = pl.read_csv(source, separator=mark, infer_schema=False, glob=False)
@@ -45,13 +52,24 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
         _check_quotes(path, mark)
         raise ValueError(f"{path}: {str(error).splitlines()[0]}.") from error
     # The parser renames a second column of one name, so the names are read again.
-    names = header(path)
-    if twice := sorted({name for name in names if names.count(name) > 1 or not name}):
+    given = _header(path, mark)
+    names = [name.strip() for name in given]
+    unnamed = next((i for i, name in enumerate(names) if name), 0)
+    if twice := sorted({name for name in names[unnamed:] if names.count(name) > 1 or not name}):
         raise ValueError(f"{path}, line 1: each column needs a name of its own, got {', '.join(twice)!r}.")
     # The parser fills up a line that is too short; then its last field is null.
     if table.width and table[:, -1].null_count():
         _check_fields(path, mark)
+    if unnamed or names != given:
+        table = table[:, unnamed:].rename(dict(zip(table.columns[unnamed:], names[unnamed:], strict=True)))
+        table = table.with_columns(_unspaced(table[name]) for name in names[unnamed + 1 :])
     return table, lambda row: f"{path}, line {_line(path, mark, row)}"
+
+
+def _unspaced(column: pl.Series) -> pl.Series:
+    """The column without the space that every entry begins with; as it is where one has none."""
+    spaced = len(column) and column.str.starts_with(" ").all(ignore_nulls=True)
+    return column.str.strip_chars_start(" ") if spaced else column
 
 
 def header(path: Path) -> list[str]:
@@ -60,7 +78,24 @@ def header(path: Path) -> list[str]:
     Raises:
         ValueError: naming file and line, if the first line cannot be read.
     """
-    return next((record for _, record in _records(path, separator(path) or ",")), [])
+    require_rereadable(path)
+    return [name.strip() for name in _header(path, _mark(path))]
+
+
+def _header(path: Path, mark: str) -> list[str]:
+    return next((record for _, record in _records(path, mark)), [])
+
+
+def _mark(path: Path) -> str:
+    """The separator of a file: that of its name, or the first by which its header has several fields."""
+    own = separator(path) or ","
+    for mark in (own, *(one for one in _MARKS if one != own)):
+        try:
+            if len(_header(path, mark)) > 1:
+                return mark
+        except ValueError:
+            continue
+    return own
 
 
 def _records(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
-from owkg.files.storage import require_bounded
+from owkg.files.storage import require_bounded, require_rereadable
 from owkg.terminal.tables import one_line
 
 _MAGIC = b"PAR1"
@@ -43,6 +43,7 @@ def read_parquet(path: Path) -> pl.DataFrame:
         ValueError: naming the file, if it is none, is damaged, or holds too much for its size.
         OSError: if it cannot be opened.
     """
+    require_rereadable(path)
     with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
         size = file.seek(0, os.SEEK_END)
     try:
@@ -72,6 +73,7 @@ def parquet_rows(path: Path) -> tuple[Mapping[str, Any], int, int]:
         ValueError: naming the file, if it is none or is damaged.
         OSError: if it cannot be opened.
     """
+    require_rereadable(path)
     path.open("rb").close()
     try:
         unpacked = _unpacked_size(path)

@@ -37,6 +37,7 @@ from owkg.metrics.evaluate import Estimates
 from owkg.metrics.front import MetricNames, metrics_named
 from owkg.ranks import RankDataset, RankTable
 from owkg.ranks.build import default_filters
+from owkg.ranks.reading import TableReading
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.power import detectable_difference
 from owkg.stats.rank_correlation import kendall_tau
@@ -105,6 +106,11 @@ def compare(
     ties: str | None = None,
     intersect: bool = False,
     seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    untied: bool = False,
+    realistic: bool = False,
+    candidates: int | None = None,
+    ids: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Which systems differ and by how much, their values, and how far qrels agree on their order.
@@ -116,11 +122,11 @@ def compare(
     nobody judged, ranks that qrels leave open, queries that are left out.
 
     Args:
-        systems: rank tables or paths of them, or of TREC runs, by name; or paths, whose systems are called by
-            their column model, or else by the name of the file. The seeds of a system may stand in several
-            files. A folder of Parquet files, a pattern of their
-            names or an `owkg.ranks.RankDataset` is read a part at a time where it is large; qrels, a graph,
-            and `intersect` need it in memory.
+        systems: rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by name; or
+            paths, whose systems are called by their column model, or else by the name of the file. The seeds
+            of a system may stand in several files. A folder of Parquet files, a pattern of their names or an
+            `owkg.ranks.RankDataset` is read a part at a time where it is large; qrels, a graph, and
+            `intersect` need it in memory.
         metrics: means that `owkg metrics --list` shows; None: `DEFAULT`. Or measures of lists as trec_eval
             has them (`owkg.ir.names.EXAMPLES`): then systems are TREC runs, topics any text, qrels
             judgements, and no graph is needed.
@@ -141,6 +147,7 @@ def compare(
             which of several answers of equal rank stands first.
         intersect: leave out queries and answers that some system lacks.
         seed: of what is drawn.
+        columns, untied, realistic, candidates, ids: of `owkg.read_ranks`, for all rank tables.
         on_progress: called with (done, total) metrics, and before of a dataset with its parts.
 
     Raises:
@@ -163,6 +170,7 @@ def compare(
     if not isinstance(correction, str) or correction not in _CORRECTIONS:
         raise ArgumentError("correction", f"must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
     test_key, order_key = children(seed, 2)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids)
     measures = measures_named(metrics)
     given: Any = systems
     chosen: list[Metric] = []
@@ -170,6 +178,8 @@ def compare(
     picks: dict[str, _Pick] = {}
     keys: pl.DataFrame | None = None
     if measures is not None:
+        if reading.said:
+            raise ArgumentError(reading.said, "is of rank metrics, not of measures of lists.")
         if divisions or ties is not None:
             raise ArgumentError(
                 "by" if divisions else "ties", "is of rank metrics, not of measures of lists."
@@ -189,7 +199,8 @@ def compare(
     else:
         chosen = metrics_named(DEFAULT if metrics is None else metrics) or []
         needs = {"qrels": qrels is not None, "graph": graph is not None, "by": "category" in divisions}
-        dataset = dataset_of(given, ties=ties, needs=needs | {"intersect": intersect})
+        needs |= {"intersect": intersect}
+        dataset = dataset_of(given, ties=ties, needs=needs, reading=reading, lacking=graph is not None)
         if dataset is not None:
             rule = tie_rule(ties, [])
             own, estimated = stream_scores(dataset, chosen, ties=rule, level=ci, on_progress=on_progress)
@@ -198,7 +209,7 @@ def compare(
             picks = {AS_RANKED: partial(_of_queries, own)}
             keys = _query_keys(own, divisions)
         else:
-            sets = qrels_ranks(given, qrels, graph, intersect=intersect)
+            sets = qrels_ranks(given, qrels, graph, intersect=intersect, reading=reading)
             for one in sets:
                 require_placed(one.tables, chosen, ties)
             rule = tie_rule(ties, sets) if len(sets[0].tables) > 1 else rule

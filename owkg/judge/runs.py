@@ -18,9 +18,10 @@ from owkg.kg import KnowledgeGraph, fact_splits, joined_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.names import TOPIC, asked_entity, known_entity, query_text
 from owkg.kg.triples import ids
-from owkg.ranks import read_ranks
 from owkg.ranks.build import answer_sides
-from owkg.ranks.files import holds_ranks
+from owkg.ranks.dataset import is_dataset
+from owkg.ranks.files import holds_ranks, read_lacking
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.runs import with_ids
 
 _LIST = ("model", "query")
@@ -34,6 +35,7 @@ def read_runs(
     depth: int | None = None,
     topics: Topics = False,
     graph: KnowledgeGraph | None = None,
+    reading: TableReading = PLAIN,
 ) -> pl.DataFrame:
     """The runs in several files, as one frame.
 
@@ -49,6 +51,7 @@ def read_runs(
         depth: how many answers of each list are kept, the best; None: all.
         topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
         graph: that has all labels, except of topics; None: any labels.
+        reading: what is said of the rank tables among them.
 
     Returns:
         Columns model, query, side, entity, relation, answer, score.
@@ -63,7 +66,7 @@ def read_runs(
         raise ArgumentError("paths", "must name at least one file, got none.")
     frames = []
     for called, source in sources:
-        frame = _read(source, topics, graph)
+        frame = _read(source, topics, graph, reading)
         frames.append(frame if depth is None else top(frame, depth))
         names = frame["model"].unique(maintain_order=True).to_list()
         if called is not None:
@@ -275,7 +278,9 @@ def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame
     return frame.join(lacking, on="query", how="anti", maintain_order="left"), len(lacking)
 
 
-def _read(path: Path | Mapping[Any, Any], topics: Topics, graph: KnowledgeGraph | None) -> pl.DataFrame:
+def _read(
+    path: Path | Mapping[Any, Any], topics: Topics, graph: KnowledgeGraph | None, reading: TableReading
+) -> pl.DataFrame:
     if isinstance(path, Mapping):
         frame = run_of("paths", path, topics=topics).with_columns(model=pl.lit("run"))
         return _of_graph("`paths`", frame, graph)
@@ -285,9 +290,9 @@ def _read(path: Path | Mapping[Any, Any], topics: Topics, graph: KnowledgeGraph 
         )
     if path.suffix.lower() == ".npz":
         raise ValueError(f"{path}: must be a TREC run or a rank table, got a file of scores.")
-    if not holds_ranks(path):
+    if not holds_ranks(path) and not is_dataset(path):
         return _of_graph(path, read_run(path, topics=topics).rename({"tag": "model"}), graph)
-    table = read_ranks(path).frame
+    table = read_lacking(path, graph, reading).frame
     model = pl.col("model") if "model" in table.columns else pl.lit(path.name.split(".")[0])
     if "seed" in table.columns and table["seed"].n_unique() > 1:
         model = pl.format("{}/{}", model, "seed")

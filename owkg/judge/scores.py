@@ -1,7 +1,7 @@
 """Per-query scores of every system: what rankings, tests and intervals are computed from."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -308,10 +308,10 @@ def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.Da
         if any(column in part.columns for part in parts):
             filled = pl.lit(meant).alias(column)
             parts = [part if column in part.columns else part.with_columns(filled) for part in parts]
-    shared = [name for name in parts[0].columns if all(name in part.columns for part in parts)]
-    kinds = {part["head"].dtype for part in parts}
-    if len(kinds) > 1:
-        raise ArgumentError("tables", "must all hold labels (text), or all ids (whole numbers).")
+    _refuse_mixed(parts)
+    # Of further columns, those of one type in all tables.
+    kinds = [part.schema for part in parts]
+    shared = [name for name, kind in kinds[0].items() if all(own.get(name) == kind for own in kinds)]
     try:
         tasks, table = tasks_of(RankTable.trusted(pl.concat([part.select(shared) for part in parts])))
     except ValueError:
@@ -323,6 +323,16 @@ def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.Da
     if len((own := weighed(tasks)).optimistic) < len(table):
         return own, table.filter(pl.col("weight") > 0)
     return tasks, table
+
+
+def _refuse_mixed(parts: Iterable[pl.DataFrame]) -> None:
+    """ValueError if some tables hold labels where others hold ids."""
+    schemas = [part.schema for part in parts]
+    for what, name in (("entities", "head"), ("relations", "relation")):
+        if len({schema[name] for schema in schemas}) > 1:
+            raise ArgumentError(
+                "tables", f"must all hold labels (text) of {what}, or all ids (whole numbers), in {name}."
+            )
 
 
 def _require_tasks(name: str, table: RankTable | pl.DataFrame) -> None:
@@ -454,7 +464,11 @@ def require_placed(
         ValueError: naming the system, its file and the bounds of the metric, if nothing is stated.
     """
     for name, table in tables.items():
-        frame = RankTable.of(table, source=name).frame
+        if (known := RankTable.of(table, source=name)).averaged and ties not in (None, "realistic"):
+            raise ArgumentError(
+                "ties", f"must be realistic: only realistic ranks of {name!r} are known, got {ties}."
+            )
+        frame = known.frame
         if "bounded" not in frame.columns or not (open_ := int(frame["bounded"].sum())):
             continue
         source = table.about.get("source") if isinstance(table, RankTable) else None

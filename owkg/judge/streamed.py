@@ -31,20 +31,30 @@ from owkg.metrics.fold import refuse_extremes
 from owkg.ranks import RankDataset
 from owkg.ranks.dataset import is_dataset
 from owkg.ranks.partitions import Partitions, in_parts, partitions, rows_of_part
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.table import RELATION, TRIPLE
 from owkg.ranks.tasks import weighed
-from owkg.ranks.together import read_datasets
+from owkg.ranks.together import read_datasets, whole_needed
 
 # Copies of the scores of every query that are there at a time, about.
 _COPIES = 4
 
 
-def dataset_of(systems: object, *, ties: str | None, needs: Mapping[str, bool]) -> RankDataset | None:
+def dataset_of(
+    systems: object,
+    *,
+    ties: str | None,
+    needs: Mapping[str, bool],
+    reading: TableReading = PLAIN,
+    lacking: bool = False,
+) -> RankDataset | None:
     """The systems as one dataset with a column model, if they are too large to be read at once.
 
     Args:
         systems, ties: as of `owkg.compare`.
         needs: whether arguments, by name, need all ranks in memory.
+        reading: what is said of the tables that are paths.
+        lacking: whether candidates may lack, because a graph will give them.
 
     Raises:
         ValueError: if there is a large dataset and a system in memory beside it, or a need of all ranks and
@@ -55,15 +65,21 @@ def dataset_of(systems: object, *, ties: str | None, needs: Mapping[str, bool]) 
         return None
     by_name: Mapping[Any, Any] = systems if isinstance(systems, Mapping) else {}
     sources = list(by_name.values()) if by_name else list(systems)
-    sets = [one if isinstance(one, RankDataset) else RankDataset.of(one) for one in sources if _is_set(one)]
-    needed_by = next((name for name, value in needs.items() if value), None)
+    sets = [
+        one if isinstance(one, RankDataset) else RankDataset.of(one, reading, lacking=lacking)
+        for one in sources
+        if _is_set(one)
+    ]
+    needed_by = next((name for name, value in needs.items() if value), None) or whole_needed(reading, sets)
     if not sets or not in_parts(sum(one.rows for one in sets), needed_by=needed_by):
         return None
     if bad := [one for one in sources if not (isinstance(one, RankDataset) or _is_path(one))]:
         raise ArgumentError(
             "systems", f"must all be paths or datasets where one is a dataset, got a {type(bad[0]).__name__}."
         )
-    joined = RankDataset.joined(read_datasets(sources, list(by_name) or None))
+    joined = RankDataset.joined(read_datasets(sources, list(by_name) or None, reading))
+    if joined.averaged and ties not in (None, "realistic"):
+        raise ArgumentError("ties", f"must be realistic: only realistic ranks of {joined.source} are known.")
     if "bounded" in joined.columns and True in joined.unique("bounded"):
         if ties is None:
             raise ArgumentError(

@@ -1,5 +1,6 @@
 """The systems of a comparison: rank tables and TREC runs, under one qrels or several."""
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from owkg.errors import ArgumentError, naming
+from owkg.files.columns import frame_of, is_pandas, is_table
 from owkg.ir.trec import qrels_of, read_run, require_text, run_of
 from owkg.judge.named import is_dictionary, names_of, only_name, sources_of
 from owkg.judge.qrels import qrels_from_graph, read_judgements
@@ -20,15 +22,16 @@ from owkg.judge.scores import Scores, intersected
 from owkg.kg import KnowledgeGraph, fact_splits
 from owkg.kg.graph import graph_checked
 from owkg.kg.names import known_entity, query_text
-from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run, read_ranks
+from owkg.ranks import RankDataset, RankTable, annotated, ranks_from_run
 from owkg.ranks.dataset import is_dataset
-from owkg.ranks.files import holds_ranks
-from owkg.ranks.partitions import whole_table
+from owkg.ranks.files import holds_ranks, read_lacking
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.together import file_names
 
-System = RankTable | pl.DataFrame | RankDataset | Mapping[Any, Any] | str | PathLike[str]
-"""Ranks of a system: a rank table, where one or a run is, or a run as {query: {answer: score}}."""
+System = Any
+"""Ranks of a system: a rank table, a frame of polars or pandas, columns, a run as {query: {answer: score}};
+or where a table or a run is."""
 
 Qrels = pl.DataFrame | Mapping[Any, Any] | str | PathLike[str]
 """Which answers are relevant: qrels, a frame or {query: {answer: relevance}}; their path; or a split."""
@@ -60,6 +63,7 @@ def qrels_ranks(
     graph: KnowledgeGraph | None,
     *,
     intersect: bool = False,
+    reading: TableReading = PLAIN,
 ) -> list[QrelsRanks]:
     """The systems under each of `qrels`, or as they are ranked where there are none.
 
@@ -69,24 +73,44 @@ def qrels_ranks(
         qrels: by name; or one or several, called by the names of their files. None: as ranked.
         graph: for splits, for TREC runs, and for relation categories.
         intersect: whether systems may leave out queries and answers, which then leave all.
+        reading: what is said of the rank tables.
 
     Raises:
         ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
             judgements call an answer relevant that a table does not rank.
     """
-    sources = sources_of("systems", systems, what="several: rank tables or paths by name, or a list of paths")
+    what = "several: rank tables or paths by name, or a list of paths"
+    if is_pandas(systems) or isinstance(systems, RankTable):
+        raise ArgumentError("systems", f"must be {what}, got one table.")
+    sources = [(name, _source(name, of)) for name, of in sources_of("systems", systems, what=what)]
     if graph is not None:
         graph_checked(graph)
-    for _, of in sources:
-        if not isinstance(of, RankTable | pl.DataFrame | RankDataset | Mapping | Path):
-            raise ArgumentError("systems", f"must be rank tables, paths or dictionaries, got {of!r}.")
-        if isinstance(of, Path) and not of.exists() and not is_dataset(of):
-            raise FileNotFoundError(2, "No such file or directory", str(of))
     if not sources:
         raise ArgumentError("systems", "must name two systems at least, got none.")
+    if reading.said and not any(_is_table(of) for _, of in sources):
+        raise ArgumentError(reading.said, "is of rank tables, and every system is a TREC run.")
     given = qrels_named(qrels) or {AS_RANKED: None}
-    sets = [_systems(name, sources, one, graph, intersect) for name, one in given.items()]
+    sets = [_systems(name, sources, one, graph, intersect, reading) for name, one in given.items()]
     return _intersected(sets) if intersect else sets
+
+
+def _source(called: str | None, of: object) -> Any:
+    """A system as it is read: a path, a run, or a table of Python, which has a name or a column model."""
+    if isinstance(of, RankDataset) or is_dictionary(of):
+        return of
+    if isinstance(of, Path):
+        if not of.exists() and not is_dataset(of):
+            raise FileNotFoundError(2, "No such file or directory", str(of))
+        return of
+    if not (isinstance(of, RankTable) or is_table(of)):
+        raise ArgumentError("systems", f"must be rank tables, paths or dictionaries, got {of!r}.")
+    own = of if isinstance(of, RankTable) else frame_of(of, "systems")
+    columns = own.frame.columns if isinstance(own, RankTable) else own.columns
+    if called is None and "model" not in columns:
+        raise ArgumentError(
+            "systems", "must have names where they are tables without a column model: {name: table, ...}."
+        )
+    return own
 
 
 def _intersected(sets: list[QrelsRanks]) -> list[QrelsRanks]:
@@ -152,6 +176,7 @@ def _systems(
     qrels: Qrels | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
+    reading: TableReading,
 ) -> QrelsRanks:
     found: dict[str, RankTable] = {}
     owner: dict[str, str] = {}
@@ -159,8 +184,8 @@ def _systems(
     if isinstance(qrels, Mapping):
         qrels = qrels_of("qrels", qrels).select(*_FACT, "query", "relevance")
     judged = _judged(qrels) if any(_is_table(source) for _, source in sources) else None
-    named = _folders_named(sources)
-    read = [_tables(called, source, qrels, judged, graph, intersect) for called, source in named]
+    named = _folders_named(sources, reading, lacking=graph is not None)
+    read = [_tables(called, source, qrels, judged, graph, intersect, reading) for called, source in named]
     files = [Path(_where(source)) for _, source in named]
     stay = [
         called is not None
@@ -189,9 +214,14 @@ def _where(source: object) -> str:
     return str(source) if isinstance(source, Path) else "another table"
 
 
-def _folders_named(sources: list[tuple[str | None, Any]]) -> list[tuple[str | None, Any]]:
+def _folders_named(
+    sources: list[tuple[str | None, Any]], reading: TableReading, *, lacking: bool
+) -> list[tuple[str | None, Any]]:
     """The sources; folders and patterns are datasets with a model, called as `read_datasets` does."""
-    read = [RankDataset.of(of) if isinstance(of, Path) and is_dataset(of) else of for _, of in sources]
+    read = [
+        RankDataset.of(of, reading, lacking=lacking) if isinstance(of, Path) and is_dataset(of) else of
+        for _, of in sources
+    ]
     paths = [Path(of.source) for of in read if isinstance(of, RankDataset)]
     names = dict(zip(paths, file_names(paths), strict=True))
     return [
@@ -295,6 +325,7 @@ def _tables(
     judged: pl.DataFrame | None,
     graph: KnowledgeGraph | None,
     intersect: bool,
+    reading: TableReading,
 ) -> tuple[dict[str, RankTable], float]:
     """The rank tables of the systems in a file, and the share of ranks that are not determined."""
     undetermined, about = 0.0, {}
@@ -308,13 +339,18 @@ def _tables(
                 where if isinstance(source, Path) else called, table["model"].unique().to_list(), called
             )
     else:
-        read = _table(called, source)
+        read = _table(called, source, graph, reading)
         table, about = read.frame, read.about
         if graph is not None:
             try:
                 table = annotated(read, graph)
             except ValueError as error:
                 raise ValueError(f"{where}, with `graph`: {error}") from None
+        if qrels is not None and read.averaged:
+            text = "must be absent: under them other ranks follow, and of"
+            raise ArgumentError(
+                "qrels", f"{text} {where} only means of optimistic and pessimistic ones are known."
+            )
         if qrels is not None:
             table, undetermined = _relabelled(where, RankTable.trusted(table), qrels, judged, graph)
     if isinstance(source, Path | RankDataset):
@@ -329,15 +365,16 @@ def _tables(
     return {str(model): RankTable.trusted(part, about) for (model,), part in parts.items()}, undetermined
 
 
-def _table(called: str | None, source: Any) -> RankTable:
-    if isinstance(source, Path):
-        return read_ranks(source)
-    if isinstance(source, RankDataset):
-        return whole_table(source)
+def _table(called: str | None, source: Any, graph: KnowledgeGraph | None, reading: TableReading) -> RankTable:
+    if isinstance(source, Path | RankDataset):
+        return read_lacking(source, graph, reading)
     try:
-        return RankTable.of_entities(source, source=str(called))
+        return RankTable.of_entities(read_lacking(source, graph, reading), source=str(called))
+    except ArgumentError:
+        raise
     except ValueError as error:
-        raise ArgumentError("systems", f"must hold rank tables: {error}") from None
+        text = re.sub("^table(?=[,:])", str(called), str(error))
+        raise ArgumentError("systems", f"must hold rank tables: {text}") from None
 
 
 def _of_run(

@@ -1,25 +1,30 @@
 """Metrics of rank tables in one call: `owkg.evaluate`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
 import polars as pl
 
 from owkg import checks
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
+from owkg.files.columns import is_table
 from owkg.keys import checked_key
+from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.metrics.fold import SIDES, Breakdown
 from owkg.metrics.measures import Metric, micro
 from owkg.metrics.registry import metric
-from owkg.metrics.report import report, warn_bounded
+from owkg.metrics.report import report, rules_known, warn_bounded
 from owkg.metrics.ties import Ties
 from owkg.rank_weights import RankWeight
-from owkg.ranks import RankDataset, RankTable, read_ranks
-from owkg.ranks.partitions import in_parts, whole_table
+from owkg.ranks import RankDataset, RankTable, annotated
+from owkg.ranks.files import is_list, read_lacking
+from owkg.ranks.partitions import in_parts
+from owkg.ranks.reading import TableReading
+from owkg.ranks.together import whole_needed
 
-Ranks = RankTable | pl.DataFrame | RankDataset | str | PathLike[str]
-"""A rank table, or where one is: its file, or a dataset that is read a part at a time."""
+Ranks = Any
+"""A rank table, a frame or an array of ranks, or where one is: its file, or a dataset read in parts."""
 
 MetricNames = str | Metric | RankWeight | Iterable[str | Metric | RankWeight]
 """One metric or several: names, metrics, or rank weights, whose micro mean is meant."""
@@ -71,12 +76,20 @@ def evaluate(
     replicates: int = 1000,
     seed: int = 0,
     num_entities: int | None = None,
+    graph: KnowledgeGraph | None = None,
+    columns: Mapping[str, str] | None = None,
+    untied: bool = False,
+    realistic: bool = False,
+    candidates: Any = None,
+    ids: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
     """Metrics of a rank table with confidence intervals and chance levels.
 
     Args:
-        ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame with the columns of `owkg.ranks.validated`.
+        ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame of polars or pandas, a mapping of columns or a
+            list of rows with the columns of `owkg.ranks.validated`. Or the ranks alone, [n], or [n, 2] of
+            head and tail, with `candidates`: unless they are `untied`, only realistic metrics have a value.
             With a column `model`, each model is evaluated by itself. With a column `seed` of several seeds,
             values are means over the seeds of a model, and intervals are over queries and seeds; each seed
             ranks the same tasks. The path of a file, as `owkg.read_ranks`; a folder of Parquet files, a
@@ -93,6 +106,9 @@ def evaluate(
         replicates: of the bootstrap.
         seed: of what is drawn.
         num_entities: N of PROBE's rank transformer; each task's candidates when None.
+        graph: whose triples are ranked: adds popularity, categories and half-links, and candidates where they
+            lack.
+        columns, untied, realistic, candidates, ids: of `owkg.read_ranks`.
         on_progress: called with (done, total) parts of the table, or rows of a dataset.
 
     Returns:
@@ -110,15 +126,20 @@ def evaluate(
         >>> rows = [row | {"tail": t, "optimistic": r, "pessimistic": r} for t, r in (("b", 1), ("c", 4))]
         >>> evaluate(pl.DataFrame(rows), ["mrr", "hits@3"])["value"].to_list()
         [0.625, 0.5]
+        >>> evaluate([1, 4, 2.5], "mrr", candidates=9)["value"].item()
+        0.55
     """
     chosen = metrics_named(metrics)
-    table = _table(ranks, "interval" if ci is not None and interval != "analytic" else None)
+    alone = is_list(ranks)
+    reading = TableReading(columns or {}, untied, realistic or (alone and not untied), candidates, ids)
+    needed_by = "interval" if ci is not None and interval != "analytic" else None
+    table = _table(ranks, needed_by, reading, graph)
     if ci is not None:
         checks.level("ci", ci)
     checked_key(seed, "seed")
     sides = checks.some_of("side", side, SIDES, least=1)
     streamed = isinstance(table, RankDataset)
-    columns = table.columns if streamed else table.frame.columns
+    there = table.columns if streamed else table.frame.columns
     if "both" not in sides and not set(sides) & set(
         table.unique("side") if streamed else table.frame["side"].unique()
     ):
@@ -148,7 +169,8 @@ def evaluate(
     }
     if isinstance(table, RankTable):
         warn_bounded("ranks", table.frame)
-    found = report(table, chosen, **options)
+    options["ties"] = rules_known("ranks", table, rules)
+    found = report(table, chosen, graph=graph if streamed else None, **options)
     if missing := [one.name for one in chosen or () if one.name not in found["metric"]]:
         raise ArgumentError(
             "metrics",
@@ -157,25 +179,36 @@ def evaluate(
         )
     found = found.filter(pl.col("by").is_not_null()) if groups else found
     group = [pl.col("group").alias(name) for name in groups]
-    first = ["model"] if "model" in columns else []
+    first = ["model"] if "model" in there else []
     rest = ["side", "ties", "metric", "value", "ci_low", "ci_high", "expectation"]
     left = [name for name in found.columns if name not in {"model", "by", "group", *rest}]
     return found.select(*first, *group, *rest, *left)
 
 
-def _table(ranks: Ranks, needed_by: str | None) -> RankTable | RankDataset:
+def _table(
+    ranks: Any, needed_by: str | None, reading: TableReading, graph: KnowledgeGraph | None
+) -> RankTable | RankDataset:
     """The rank table that `ranks` is or names, checked; a large dataset is left where it is."""
+    if graph is not None:
+        graph_checked(graph)
     if isinstance(ranks, str | PathLike):
         path = checks.path("ranks", ranks)
-        if path.is_file():
-            return read_ranks(path)
-        ranks = RankDataset.of(path)
+        if not path.is_file():
+            ranks = RankDataset.of(path, reading, lacking=graph is not None)
     if isinstance(ranks, RankDataset):
-        return ranks if in_parts(ranks.rows, needed_by=needed_by) else whole_table(ranks)
-    if not isinstance(ranks, RankTable | pl.DataFrame):
-        must = "must be of owkg.read_ranks or owkg.rank, a polars DataFrame, or a path"
+        needed_by = needed_by or whole_needed(ranks.reading, [ranks])
+        if in_parts(ranks.rows, needed_by=needed_by):
+            return ranks
+    elif not (isinstance(ranks, RankTable | str | PathLike) or is_table(ranks) or is_list(ranks)):
+        must = "must be of owkg.read_ranks or owkg.rank, a DataFrame, columns, an array of ranks, or a path"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
     try:
-        return RankTable.of(ranks, source="ranks")
+        with naming({"table": "`ranks`"}):
+            found = read_lacking(ranks, graph, reading)
+        return found if graph is None else RankTable.trusted(annotated(found, graph), found.about)
+    except ArgumentError:
+        raise
     except ValueError as error:
+        if isinstance(ranks, str | PathLike):
+            raise
         raise ArgumentError("ranks", f"must be a rank table: {error}") from None

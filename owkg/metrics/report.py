@@ -25,6 +25,7 @@ from owkg.metrics.fold import (
 )
 from owkg.metrics.measures import Metric
 from owkg.metrics.registry import metric
+from owkg.metrics.ties import Ties
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.table import RankTable
@@ -172,6 +173,25 @@ def warn_bounded(source: object, rows: pl.DataFrame) -> None:
     """Warns (UserWarning) where ranks are bounds: a metric is then known between two ends."""
     if "bounded" in rows.columns:
         warn_of_bounds(source, int(rows["bounded"].sum()), len(rows))
+
+
+def rules_known(source: object, table: RankTable | RankDataset, rules: str | Sequence[str]) -> Any:
+    """The tie rules under which a table has values: realistic alone where no other ranks are known.
+
+    Warns (UserWarning) of others that are left out.
+
+    Raises:
+        ValueError: naming `ties`, if none is left.
+    """
+    asked = [rules] if isinstance(rules, str) else list(rules)
+    if asked in ([Ties.REALISTIC], ["realistic"]) or not table.averaged:
+        return rules
+    if Ties.REALISTIC not in asked:
+        got = ", ".join(asked)
+        text = f"must be realistic where only realistic ranks are known, as of {source}, got {got}."
+        raise ArgumentError("ties", text)
+    warnings.warn(f"{source}: only realistic ranks are known, and so realistic metrics.", stacklevel=2)
+    return Ties.REALISTIC
 
 
 def warn_of(path: object, found: pl.DataFrame, metrics: list[Metric] | None) -> None:

@@ -8,7 +8,8 @@ import polars as pl
 
 from owkg.kg.graph import KnowledgeGraph
 from owkg.metrics.measures import Metric
-from owkg.metrics.report import COLUMNS, report_and_sizes, warn_bounded, warn_of
+from owkg.metrics.report import COLUMNS, report_and_sizes, rules_known, warn_bounded, warn_of
+from owkg.metrics.ties import Ties
 from owkg.ranks import RankDataset, RankTable
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.tasks import tasks_of
@@ -43,10 +44,13 @@ def reports(
     frames, sizes = [], []
     for path in files:
         source = sources.pop(0)
+        own: dict[str, Any] = options | {
+            "ties": rules_known(path, source, options.get("ties", Ties.REALISTIC))
+        }
         if isinstance(source, RankDataset):
-            found, size = report_and_sizes(source, metrics, graph=graph, **options)
+            found, size = report_and_sizes(source, metrics, graph=graph, **own)
         else:
-            found, size = _of_table(path, source, metrics, options)
+            found, size = _of_table(path, source, metrics, own)
         warn_of(path, found, metrics)
         frames.append(found)
         sizes.append(size)

@@ -24,6 +24,7 @@ from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
 from owkg.pools.trivial import rule_counts, triples_of, trivial
 from owkg.ranks.files import holds_ranks
+from owkg.ranks.reading import PLAIN, TableReading
 
 MADE_BY = "owkg pool"
 """What `metadata.json` of a pool says."""
@@ -58,6 +59,7 @@ def write_pool(
     templates: Path | None = None,
     source: str | None = None,
     reading: Reading | None = None,
+    tables: TableReading = PLAIN,
 ) -> dict[str, Any]:
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
@@ -72,6 +74,7 @@ def write_pool(
         templates: file of templates, for the sheet; None: none.
         source: of `owkg.pools.annotation.write_sheet`.
         reading: how the folder of the graph is read; None: by its files.
+        tables: what is said of rank tables among the runs.
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
@@ -79,7 +82,8 @@ def write_pool(
     paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
     with made_folder(out, made_by=MADE_BY, inputs=paths, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
-        made = _made(runs, paths, None if kg is None else Path(kg), reading or Reading(), settings)
+        graph_said = reading or Reading()
+        made = _made(runs, paths, None if kg is None else Path(kg), graph_said, settings, tables)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -111,11 +115,18 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _made(
-    runs: Any, paths: Sequence[Path], kg: Path | None, reading: Reading, settings: dict[str, Any]
+    runs: Any,
+    paths: Sequence[Path],
+    kg: Path | None,
+    reading: Reading,
+    settings: dict[str, Any],
+    tables_said: TableReading,
 ) -> _Made:
+    if tables_said.said and not any(holds_ranks(path) for path in paths):
+        raise ArgumentError(tables_said.said, "is of rank tables, and every file is a TREC run.")
     with naming({"paths": "`runs`"}), _warned() as notes:
         known = None if kg is None else read_graph(kg, **reading._asdict())
-        read = read_runs(runs, topics="allowed", graph=known)
+        read = read_runs(runs, topics="allowed", graph=known, reading=tables_said)
     graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")

@@ -3,11 +3,10 @@
 from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank, rank_table
 from owkg.ranks.dataset import RankDataset
-from owkg.ranks.files import read_ranks, write_ranks
+from owkg.ranks.files import ranks_from_list, read_ranks, write_ranks
 from owkg.ranks.imported import Imported, Importer
 from owkg.ranks.importers import convert, register_importer
 from owkg.ranks.keyed import rank_queries
-from owkg.ranks.lists import ranks_from_list
 from owkg.ranks.matrices import ranks_from_matrix
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.runs import Converted, ranks_from_run

@@ -53,7 +53,9 @@ def triple_ids(
         if found.null_count():
             row = int(found.is_null().arg_true()[0])
             where = f"row {row + 1}" if place is None else place(row)
-            raise ValueError(f"{where}: the graph has no {_kind(column)} {series[row]!r}.")
+            number = str(series[row]).isdigit()
+            hint = "; `ids` takes numbers for ids of the graph" if number else ""
+            raise ValueError(f"{where}: the graph has no {_kind(column)} {series[row]!r}{hint}.")
         ids.append(found.to_numpy())
     triples = np.stack(ids, axis=1).astype(np.int32)
     tests = any(len(of) and not name.startswith(("train", "valid")) for name, of in graph.splits.items())

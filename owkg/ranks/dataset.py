@@ -1,6 +1,7 @@
 """A rank table in many Parquet files: a folder, a pattern, or partitions such as model=NAME/0.parquet."""
 
 import glob
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -10,12 +11,15 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from owkg import checks
+from owkg import checks, plugins
 from owkg.errors import ArgumentError
+from owkg.files.delimited import is_rank_table
 from owkg.files.parquet import collected_scan, parquet_rows, scan_parquet
 from owkg.files.storage import require_bounded
+from owkg.ranks.imported import OWN
+from owkg.ranks.reading import OPEN, PLAIN, TableReading, formed, names_of, wide_sides
 from owkg.ranks.seeds import seeds_of
-from owkg.ranks.table import OPTIONAL, REQUIRED, require_columns, validated_at
+from owkg.ranks.table import OPTIONAL, REQUIRED, WIDE, require_columns, sides_spelled, validated_at
 
 # Rows that are in memory at a time while files are read.
 _BATCH = 2**20
@@ -27,9 +31,10 @@ class DatasetFile(NamedTuple):
     Attributes:
         path: of the file.
         named: columns that the names of its folders give, such as model.
-        schema: types of all its columns, of the named ones too.
-        rows: how many.
+        schema: types of all the columns that its rows become, of the named ones too.
+        rows: how many ranking tasks.
         unpacked: bytes that they unpack to.
+        names: what each of its own columns is called from then on.
         state: tells whether another file, or other content, stands there later.
     """
 
@@ -38,7 +43,18 @@ class DatasetFile(NamedTuple):
     schema: dict[str, Any]
     rows: int
     unpacked: int
+    names: dict[str, str]
     state: tuple[int, ...]
+
+    @property
+    def sides(self) -> int:
+        """How many ranking tasks a row of the file holds."""
+        return max(len(wide_sides(self.names.values())), 1)
+
+    def scan(self, *columns: str) -> pl.LazyFrame:
+        """Those of some columns that the file itself has, by what they are called."""
+        own = {new: old for old, new in self.names.items()}
+        return scan_parquet(self.path).select(pl.col(own[new]).alias(new) for new in columns if new in own)
 
     def require_same(self) -> None:
         """Raises ValueError if the file has changed since the dataset was opened."""
@@ -64,13 +80,22 @@ class RankDataset:
     source: str
     files: tuple[DatasetFile, ...]
     model: str | None = None
+    reading: TableReading = PLAIN
 
     @classmethod
-    def of(cls, source: str | PathLike[str]) -> "RankDataset":
+    def of(
+        cls, source: str | PathLike[str], reading: TableReading = PLAIN, *, lacking: bool = False
+    ) -> "RankDataset":
         """The dataset in a folder and its own folders, or in the files that a pattern names.
 
         A folder called `column=value` gives its files that column. Names that begin with a dot or an
-        underscore are left out. A file or folder that is called like the pattern comes first.
+        underscore are left out. A file or folder that is called like the pattern comes first. Warns
+        (UserWarning) of tables of other kinds in a folder, which are left out too.
+
+        Args:
+            source: the folder, pattern or file.
+            reading: what is said of its tables.
+            lacking: whether candidates may lack, because a graph will give them.
 
         Raises:
             ValueError: naming `ranks`, if there is no file; naming the file, if it is no Parquet file or has
@@ -78,24 +103,31 @@ class RankDataset:
             OSError: if a file cannot be opened.
         """
         path = checks.path("ranks", source)
-        found = []
+        if not isinstance(reading.candidates, int | None):
+            raise ArgumentError("candidates", f"must be one number for the files of {path}.")
+        found: list[DatasetFile] = []
         for file, base in _files(path):
             state = _state(file)
             schema, rows, unpacked = parquet_rows(file)
+            own = names_of(schema, reading, source=str(file), told=not found)
+            kinds = pl.DataFrame(schema={new: schema[old] for old, new in own.items()})
+            formed_schema = formed(kinds, reading, source=str(file), place=str)[0].schema
             named = _named(file, base)
-            if twice := [name for name in named if name in schema]:
+            if twice := [name for name in named if name in formed_schema]:
                 raise ValueError(
                     f"{file}: {twice[0]} is a column of the file, and in the name of its folder."
                 )
-            types = dict(schema) | dict.fromkeys(named, pl.String())
-            found.append(DatasetFile(file, named, types, rows, unpacked, state))
-        require_columns(list(found[0].schema), str(found[0].path))
+            types = dict(formed_schema) | dict.fromkeys(named, pl.String())
+            one = DatasetFile(file, named, types, rows, unpacked, own, state)
+            found.append(one._replace(rows=rows * one.sides))
+        given = ["candidates"] if lacking else []
+        require_columns([*found[0].schema, *given], str(found[0].path))
         for other in found[1:]:
             _refuse_other_columns(found[0], other)
         files = tuple(file for file in found if file.rows)
         if not files:
             raise ArgumentError("ranks", f"must have rows, got none in {len(found):,} files of {path}.")
-        return cls(str(path), files)
+        return cls(str(path), files, reading=reading)
 
     @classmethod
     def joined(cls, datasets: Sequence["RankDataset"]) -> "RankDataset":
@@ -112,7 +144,8 @@ class RankDataset:
                 files.append(file._replace(named=file.named | named, schema=types))
         for other in files[1:]:
             _refuse_other_columns(files[0], other)
-        return cls(", ".join(dataset.source for dataset in datasets), tuple(files))
+        sources, reading = ", ".join(dataset.source for dataset in datasets), datasets[0].reading
+        return cls(sources, tuple(files), reading=reading)
 
     @property
     def rows(self) -> int:
@@ -136,10 +169,20 @@ class RankDataset:
             for column in columns:
                 if column in file.named or column not in file.schema:
                     found[file.named.get(column, self.model)] = None
-                    continue
-                query = scan_parquet(file.path).select(column).unique(maintain_order=len(columns) == 1)
-                found |= dict.fromkeys(collected_scan(file.path, query)[column].drop_nulls().to_list())
+                elif column not in file.names.values():
+                    found |= dict.fromkeys(self._formed(column))
+                else:
+                    query = file.scan(column).unique(maintain_order=len(columns) == 1)
+                    entries = collected_scan(file.path, query)[column].drop_nulls()
+                    text = column == "side" and entries.dtype == pl.String
+                    found |= dict.fromkeys((sides_spelled(entries) if text else entries).to_list())
         return list(found)
+
+    def _formed(self, column: str) -> list[Any]:
+        """The entries of a column that no file has, and forming its rows adds."""
+        if column == "side":
+            return wide_sides(self.files[0].names.values())
+        return [True] if column == "averaged" else [self.reading.candidates]
 
     def seeds(self) -> dict[str | None, tuple[int, ...]]:
         """The seeds of each model that has several, as `owkg.ranks.seeds.seeds_of` of its rows."""
@@ -151,7 +194,7 @@ class RankDataset:
             named = {name: file.named[name] for name in own if name in file.named}
             if self.model is not None and "model" not in file.schema:
                 named["model"] = self.model
-            query = scan_parquet(file.path).select(pl.col(n) for n in own if n not in named).unique()
+            query = file.scan(*(n for n in own if n not in named)).unique()
             rows = collected_scan(file.path, query) if len(named) < len(own) else pl.DataFrame({"_": [0]})
             parts.append(
                 rows.with_columns(**{name: pl.lit(text) for name, text in named.items()}).select(own)
@@ -161,6 +204,16 @@ class RankDataset:
         if "model" in own:
             kinds["model"] = pl.col("model").cast(pl.String, strict=False)
         return seeds_of(pl.concat([part.with_columns(**kinds) for part in parts]).drop_nulls())
+
+    @property
+    def lacks_candidates(self) -> bool:
+        """Whether its candidates follow from a graph."""
+        return "candidates" not in self.files[0].schema
+
+    @property
+    def averaged(self) -> bool:
+        """Whether only the mean of the optimistic and the pessimistic rank is known of some row."""
+        return "averaged" in self.columns and bool({True, "true"} & set(self.unique("averaged")))
 
     @property
     def other_columns(self) -> list[str]:
@@ -185,6 +238,8 @@ class RankDataset:
             ValueError: as `owkg.ranks.validated`, naming the file and the row in it.
         """
         done, columns = 0, [*self.columns, *(self.other_columns if others else ())]
+        if self.lacks_candidates:
+            columns.append("candidates")
         for number, file in enumerate(self.files):
             file.require_same()
             # A row takes much where a file is hostile, or labels are long.
@@ -192,14 +247,20 @@ class RankDataset:
             require_bounded(
                 file.path, file.path.stat().st_size, file.unpacked * min(size, file.rows) // file.rows
             )
-            own = [name for name in columns if name in file.schema and name not in file.named]
-            scan = scan_parquet(file.path).select(own)
-            for start in range(0, file.rows, size):
+            own = [name for name in file.names.values() if name in {*columns, "rank", *WIDE}]
+            scan = file.scan(*own)
+            for start in range(0, file.rows // file.sides, size):
                 rows = collected_scan(file.path, scan.slice(start, size))
+                rows, place = formed(
+                    rows, self.reading, source=str(file.path), place=_places(file.path, start)
+                )
                 rows = rows.with_columns(**{name: pl.lit(text) for name, text in file.named.items()})
+                if self.lacks_candidates:
+                    rows = rows.with_columns(candidates=pl.lit(OPEN))
                 if self.model is not None and "model" not in rows.columns:
                     rows = rows.with_columns(model=pl.lit(self.model))
-                yield number, _checked(rows.select(columns), file.path, start)
+                rows = rows.select(columns)
+                yield number, validated_at(rows, source=str(file.path), place=place, part=True)
                 done += len(rows)
                 if on_progress is not None:
                     on_progress(done, self.rows)
@@ -212,11 +273,8 @@ def is_dataset(source: str | PathLike[str]) -> bool:
     return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
 
 
-def _checked(rows: pl.DataFrame, path: Path, start: int) -> pl.DataFrame:
-    def place(row: int) -> str:
-        return f"{path}, row {start + row + 1}"
-
-    return validated_at(rows, source=str(path), place=place, part=True)
+def _places(path: Path, start: int) -> Callable[[int], str]:
+    return lambda row: f"{path}, row {start + row + 1}"
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:
@@ -224,9 +282,17 @@ def _files(path: Path) -> list[tuple[Path, Path]]:
     if path.is_file():
         return [(path, path.parent)]
     if path.is_dir():
-        found = _inside(path)
+        found, others = _inside(path), _other_tables(path)
         if not found:
-            raise ArgumentError("ranks", f"must hold .parquet files, got none in the folder {path}.")
+            hint = f"; owkg ranks convert makes one of {others[0].name}" if others else ""
+            raise ArgumentError("ranks", f"must hold .parquet files, got none in the folder {path}{hint}.")
+        if others:
+            warnings.warn(
+                f"{path}: {len(others):,} tables that are no Parquet files are left out, such as "
+                f"{others[0].name}; owkg ranks convert makes one of them.",
+                UserWarning,
+                stacklevel=4,
+            )
         return [(file, path.parent) for file in found]
     if not glob.has_magic(str(path)):
         raise FileNotFoundError(2, "No such file or folder", str(path))
@@ -250,6 +316,20 @@ def _inside(folder: Path) -> list[Path]:
     files = (file for file in folder.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
     hidden = (".", "_")
     return sorted(f for f in files if not any(p.startswith(hidden) for p in f.relative_to(folder).parts))
+
+
+def _other_tables(folder: Path) -> list[Path]:
+    """The files in a folder and its own that are tables by their names, or of a user's kind, no Parquet."""
+    plugins.load()
+    hidden = (".", "_")
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix.lower() != ".parquet"
+        and not any(part.startswith(hidden) for part in file.relative_to(folder).parts)
+        and file.is_file()
+        and (is_rank_table(file) or any(one.is_of(file) for one in OWN.values()))
+    )
 
 
 def _named(file: Path, base: Path) -> dict[str, str]:

@@ -1,22 +1,34 @@
-"""The rank table as a file: Parquet, CSV or TSV, by the suffix of its name."""
+"""The rank table as a file: Parquet, CSV, TSV or an array, by the suffix of its name; tables of Python."""
 
 import gzip
 import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
 import polars as pl
 
 from owkg import checks, plugins
+from owkg.errors import ArgumentError, naming
+from owkg.files.columns import frame_of, is_table
 from owkg.files.delimited import is_rank_table, read_text_table, separator
 from owkg.files.parquet import read_parquet
-from owkg.files.storage import written_aside
+from owkg.files.storage import require_rereadable, written_aside
 from owkg.ir.trec import looks_like_run
 from owkg.kg import KnowledgeGraph
-from owkg.ranks import lists
+from owkg.ranks.dataset import RankDataset, is_dataset
 from owkg.ranks.imported import OWN, Importer
-from owkg.ranks.table import RankTable, validated, validated_at
+from owkg.ranks.lists import made
+from owkg.ranks.partitions import whole_table
+from owkg.ranks.reading import PLAIN, TableReading
+from owkg.ranks.table import RankTable, validated
+
+Source = Any
+"""A path, or a table or an array of Python."""
 
 # The key of the metadata of a Parquet file under which it is said how a rank table was made.
 _ABOUT = "owkg"
@@ -24,19 +36,38 @@ _SUFFIXES = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
 
 
 def read_ranks(
-    path: str | PathLike[str], *, graph: KnowledgeGraph | None = None, untied: bool = False
+    path: Source,
+    *,
+    graph: KnowledgeGraph | None = None,
+    columns: Mapping[str, str] | None = None,
+    untied: bool = False,
+    realistic: bool = False,
+    candidates: Any = None,
+    ids: bool = False,
+    split: str | None = None,
 ) -> RankTable:
-    """The rank table in a Parquet, CSV or TSV file, validated.
+    """The rank table in a file, a folder, a frame or an array, validated.
 
     CSV and TSV files begin with a line of column names and say no types: labels and ids, and the columns
-    that a rank table does not know, come back as text. Parquet keeps every type.
+    that a rank table does not know, come back as text. Parquet keeps every type. A table may also have one
+    row a triple, with head_rank and tail_rank (or head_optimistic, ...). Warns (UserWarning) of what is
+    assumed.
 
     Args:
-        path: ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
-        graph: whose triples are ranked. It adds popularity and category, and where the file has no column
+        path: ends in .parquet, .csv, .tsv, .csv.gz, .tsv.gz or .npy; a folder of Parquet files or a pattern
+            of their names; or a DataFrame of polars or pandas, a mapping of columns, a list of rows. An array
+            or .npy file holds ranks, [n], or [n, 2], of the head and the tail.
+        graph: whose triples are ranked. It adds popularity and category, and where the table has no column
             candidates, it gives them: filtered by train, valid, test and the split that is ranked
             (`ranks_from_list` takes other filters). None: nothing is added.
+        columns: the columns by what owkg calls them, such as {"head": "subject"}, where they are called
+            otherwise; those of an array are called "0" and "1".
         untied: take a column rank, in the place of optimistic and pessimistic, as free of ties.
+        realistic: take it as the mean of both, which may be half: only realistic metrics have a value.
+        candidates: among how many every answer was ranked; one number, or one for each row.
+        ids: head, relation and tail are ids of `graph`, whatever its labels are.
+        split: of `graph`, whose triples the rows are, in their order, where they do not say which; None: the
+            test.
 
     Returns:
         The table, and how it was made, which only Parquet files can say: `split`, `filter` (the splits whose
@@ -47,7 +78,41 @@ def read_ranks(
             is unknown; if the file is not what its suffix says; or if its triples are not those of `graph`.
         OSError: if the file cannot be opened.
     """
-    return _read(path, graph, untied=untied, complete=True)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids, split)
+    return read_lacking(path, graph, reading, complete=True)
+
+
+def ranks_from_list(
+    path: Source,
+    *,
+    num_candidates: int | None = None,
+    graph: KnowledgeGraph | None = None,
+    filter_splits: Sequence[str] | None = None,
+) -> pl.DataFrame:
+    """The rank table of a list of ranks, taken as free of ties.
+
+    The optimistic and the pessimistic rank are both the rank given; who asks for this states that the list
+    has no ties or that its ranks hide them.
+
+    Args:
+        path: the file, with the columns head, relation, tail, side, rank, and candidates unless they are
+            given; other columns are kept. Of head, relation, tail and side all may be absent: then row i is
+            the triple i, 0, i, and its tail is asked for, so that each rank is of a query of its own.
+        num_candidates: among how many every answer was ranked.
+        graph: whose triples were ranked. The candidates of each task follow from it, and popularity and
+            category are added.
+        filter_splits: splits of the graph whose other answers left the candidates; none: raw ranks. None:
+            train, valid and test, as far as the graph has them, and the smallest split that holds all
+            triples.
+
+    Raises:
+        ValueError: naming file and line, as `read_ranks`; if the candidates are given twice or not at all; or
+            if a triple is in no split of the graph.
+        OSError: if the file cannot be opened.
+    """
+    with naming({"candidates": "`num_candidates`"}):
+        reading = TableReading(untied=True, candidates=num_candidates, filter_splits=filter_splits)
+        return read_lacking(path, graph, reading, complete=True).frame
 
 
 def own_importer(path: Path) -> Importer | None:
@@ -58,35 +123,102 @@ def own_importer(path: Path) -> Importer | None:
 
 def holds_ranks(path: Path) -> bool:
     """Whether a file is a rank table by its name and first line, or of a kind that a user has registered."""
-    return (is_rank_table(path) and not looks_like_run(path)) or own_importer(path) is not None
+    is_table = path.suffix.lower() == ".npy" or (is_rank_table(path) and not looks_like_run(path))
+    return is_table or own_importer(path) is not None
 
 
 def read_lacking(
-    path: str | PathLike[str], graph: KnowledgeGraph | None = None, *, untied: bool = False
+    source: Source,
+    graph: KnowledgeGraph | None = None,
+    reading: TableReading = PLAIN,
+    *,
+    complete: bool = False,
 ) -> RankTable:
-    """As `read_ranks`; the graph gives candidates where they lack, and adds nothing else to other tables."""
-    return _read(path, graph, untied=untied, complete=False)
-
-
-def _read(
-    path: str | PathLike[str], graph: KnowledgeGraph | None, *, untied: bool, complete: bool
-) -> RankTable:
-    own = own_importer(checks.path("path", path))
-    path = Path(path) if own else path_checked(path)
-    about: dict[str, Any] = {}
-    where: dict[str, Any] = {"source": str(path), "place": lambda row: f"{path}, row {row + 1}"}
+    """As `read_ranks`; the graph gives candidates where they lack, and more only if `complete`."""
+    options: Any = {"complete": complete}
+    if isinstance(source, RankTable):
+        if reading.said is None and (graph is None or not complete):
+            return source
+        return made(source.frame, reading, graph, source="table", about=source.about, **options)
+    if isinstance(source, RankDataset):
+        return _whole(source, graph, complete=complete)
+    if is_table(source):
+        return made(frame_of(source), reading, graph, source="table", **options)
+    if is_list(source):
+        return made(*_of_array("ranks", source, reading), graph, source="ranks", **options)
+    path = checks.path("path", source)
+    if is_dataset(path):
+        return _whole(RankDataset.of(path, reading, lacking=graph is not None), graph, complete=complete)
+    own = own_importer(path)
+    path = path if own else _readable(path)
+    options["source"] = str(path)
     if own:
         table, about, _ = own.imported(path, graph if "graph" in own.options else None)
-    elif separator(path) is not None:
-        table, where["place"] = read_text_table(path)
-    else:
-        table, about = read_parquet(path), _about(path)
-    if untied:
-        table = lists.untied(table, **where)
-    if graph is not None and (complete or lists.lacks_candidates(table.columns)):
-        table, more = lists.with_graph(table, graph, **where)
-        about = about | more
-    return RankTable.trusted(validated_at(table, **where), about)
+        return made(table, reading, graph, about=about, **options)
+    if path.suffix.lower() == ".npy":
+        return made(*_of_array(str(path), _array(path), reading), graph, **options)
+    if separator(path) is not None:
+        table, place = read_text_table(path)
+        return made(table, reading, graph, place=place, **options)
+    return made(read_parquet(path), reading, graph, about=_about(path), **options)
+
+
+def is_list(source: object) -> bool:
+    """Whether ranks are given alone: in an array, or a list of numbers."""
+    if is_table(source) or isinstance(source, str | bytes | PathLike | RankTable | RankDataset):
+        return False
+    return isinstance(source, Sequence) or hasattr(source, "__array__")
+
+
+def _whole(dataset: RankDataset, graph: KnowledgeGraph | None, *, complete: bool) -> RankTable:
+    """All rows of a dataset, with what a graph says of them."""
+    read, said = whole_table(dataset), dataset.reading
+    if not (said.ids or dataset.lacks_candidates or (complete and graph is not None)):
+        return read
+    last = replace(PLAIN, ids=said.ids, filter_splits=said.filter_splits)
+    return made(read.frame, last, graph, source=dataset.source, complete=complete, about=read.about)
+
+
+def _readable(path: Path) -> Path:
+    """`path` if its suffix is that of a table or an array of ranks; ValueError otherwise."""
+    require_rereadable(path)
+    return path if path.suffix.lower() == ".npy" else path_checked(path)
+
+
+def _array(path: Path) -> np.ndarray:
+    """The array in a .npy file; nothing is unpickled, and a size that its header makes up takes no memory."""
+    require_rereadable(path)
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+        raise ValueError(f"{path}: no .npy file of numbers: {str(error).splitlines()[0]}.") from None
+
+
+def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataFrame, TableReading]:
+    """The columns of an array of ranks, and what they are called. Warns which of two is of which side."""
+    try:
+        ranks = np.asarray(array)
+    except (ValueError, TypeError) as error:
+        raise ArgumentError("ranks", f"must be numbers, [n] or [n, 2], got {error}.") from None
+    shown = f"{ranks.dtype} of shape {ranks.shape}"
+    if ranks.dtype.kind not in "iuf" or ranks.ndim not in (1, 2) or not ranks.size or ranks.shape[1:] > (2,):
+        if isinstance(array, str | bytes | int | float | None) or ranks.dtype.kind not in "iuf":
+            shown = type(array).__name__ if ranks.ndim == 0 else shown
+        text = f"must be ranks, numbers of shape [n], or [n, 2] of the head and the tail, got {shown}"
+        raise ArgumentError("ranks", f"{text}.") if name == "ranks" else ValueError(f"{name}: {text}.")
+    ranks = ranks.reshape(len(ranks), -1)
+    table = pl.DataFrame({str(i): np.ascontiguousarray(column) for i, column in enumerate(ranks.T)})
+    if reading.columns:
+        return table, reading
+    if table.width == 1:
+        return table, replace(reading, columns={"rank": "0"})
+    warnings.warn(
+        f"{name}: column 0 is taken for the ranks of heads and column 1 for those of tails, as AmpliGraph "
+        "has them (head_rank=1,tail_rank=0 as names of columns turns them).",
+        UserWarning,
+        stacklevel=3,
+    )
+    return table, replace(reading, columns={"head_rank": "0", "tail_rank": "1"})
 
 
 def _about(path: Path) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from typing import Literal
 
 from owkg.files.delimited import header, separator
 from owkg.files.lines import read_lines
+from owkg.files.storage import require_rereadable
 from owkg.ir.trec import RUNS, begins_as_run, looks_like_run
+from owkg.ranks.dataset import is_dataset
 from owkg.ranks.matrices import npz_names
 from owkg.ranks.sampled import is_sampled
 
@@ -22,14 +24,19 @@ def kind_of(path: Path) -> Kind:
     """What the file is.
 
     .npz holds scores, or those of an evaluator of OGB or TGB by the names of its arrays; .parquet a rank
-    table; so does .csv or .tsv, or a rank list if it has a column `rank` and no column `optimistic`. Any
-    other file is a run if it begins as `owkg.ir.trec.read_run` takes it.
+    table; so does a folder, and .csv or .tsv, or a rank list if it has a column `rank` and no column
+    `optimistic`, as .npy is. Any other file is a run if it begins as `owkg.ir.trec.read_run` takes it.
 
     Raises:
         ValueError: if it is none of these.
         OSError: if it cannot be opened.
     """
     suffix = path.suffix.lower()
+    if is_dataset(path):
+        return "table"
+    require_rereadable(path)
+    if suffix == ".npy":
+        return "list"
     if suffix in (".npz", ".parquet"):
         sampled = suffix == ".npz" and is_sampled(npz_names(path))
         return "sampled" if sampled else "scores" if suffix == ".npz" else "table"
@@ -44,8 +51,9 @@ def kind_of(path: Path) -> Kind:
         start = file.read(_START)
     if suffix != ".gz" and (b"\0" in start or start.startswith(_PACKED)):
         raise ValueError(
-            f"{path}: neither .npz, .parquet, .csv, .tsv nor a TREC run, but a binary file. "
-            "A list of ranks is .csv with the columns head, relation, tail, side, rank; scores are .npz."
+            f"{path}: neither .npz, .npy, .parquet, .csv, .tsv nor a TREC run, but a binary file. "
+            "A list of ranks is .npy, or .csv with the columns head, relation, tail, side, rank; scores are "
+            ".npz."
         )
     lines = read_lines(path)
     if lines[0].lstrip().startswith("["):

@@ -1,43 +1,56 @@
 """Importers: what each kind of file is told apart by, and how it becomes a rank table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from owkg import checks, plugins
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
+from owkg.files.delimited import header, separator
 from owkg.kg.graph import KnowledgeGraph, graph_checked
-from owkg.ranks import lists, matrices, sampled
+from owkg.ranks import matrices, sampled
 from owkg.ranks.build import default_filters
-from owkg.ranks.files import own_importer, read_ranks
+from owkg.ranks.dataset import RankDataset, is_dataset
+from owkg.ranks.files import own_importer, read_lacking
 from owkg.ranks.formats import kind_of
 from owkg.ranks.imported import OWN, Imported, Importer
+from owkg.ranks.partitions import in_parts
+from owkg.ranks.reading import TableReading, names_of
 from owkg.ranks.runs import ranks_from_run
 
 
-def _table(path: Path, graph: KnowledgeGraph | None) -> Imported:
-    read = read_ranks(path)
-    return Imported(read.frame, dict(read.about))
-
-
-def _list(
+def _table(
     path: Path,
     graph: KnowledgeGraph | None,
     *,
     untied: bool = False,
+    realistic: bool = False,
     num_candidates: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    ids: bool = False,
+    split: str | None = None,
     filter_splits: Sequence[str] | None = None,
 ) -> Imported:
-    if not untied:
-        raise ValueError(
-            f"{path}: a column rank says nothing of ties; with `untied` it is both the optimistic and the "
-            "pessimistic rank."
-        )
-    if filter_splits is not None and graph is None:
-        raise ArgumentError("filter_splits", "needs a graph (`kg`) that has these splits.")
-    return Imported(
-        *lists.converted_list(path, num_candidates=num_candidates, graph=graph, filter_splits=filter_splits)
-    )
+    with naming({"candidates": "`num_candidates`"}):
+        reading = TableReading(columns or {}, untied, realistic, num_candidates, ids, split, filter_splits)
+        if graph is None and (filter_splits or split is not None):
+            option = "filter_splits" if filter_splits else "split"
+            raise ArgumentError(option, "needs a graph (`kg`) that has these splits.")
+        for option in ("untied", "realistic"):
+            if getattr(reading, option) and not _lists_ranks(path, reading):
+                raise ArgumentError(option, f"says nothing about a rank table, which {path} is.")
+        if is_dataset(path):
+            in_parts(RankDataset.of(path, reading, lacking=graph is not None).rows, needed_by="path")
+        read = read_lacking(path, graph, reading, complete=graph is not None)
+    return Imported(read.frame, dict(read.about))
+
+
+def _lists_ranks(path: Path, reading: TableReading) -> bool:
+    """Whether a file has ranks that say nothing of ties; so far as its columns tell."""
+    if is_dataset(path) or separator(path) is None:
+        return True
+    names = set(names_of(header(path), reading, source=str(path), told=False).values())
+    return not {"optimistic", "pessimistic"} <= names or "rank" in names
 
 
 def _scores(
@@ -95,11 +108,12 @@ def _sampled(path: Path, graph: KnowledgeGraph | None, *, num_entities: int | No
 
 
 _FILTERED = ("graph", "filter_splits")
+_OF_TABLES = (*_FILTERED, "untied", "realistic", "num_candidates", "columns", "ids", "split")
 IMPORTERS = {
     one.name: one
     for one in (
-        Importer("table", "a rank table", _table),
-        Importer("list", "a rank list", _list, (*_FILTERED, "untied", "num_candidates")),
+        Importer("table", "a rank table", _table, _OF_TABLES),
+        Importer("list", "a rank list", _table, _OF_TABLES),
         Importer("scores", "score matrices", _scores, (*_FILTERED, "tolerance", "score", "unseen", "sort")),
         Importer(
             "run", "a run", _run, (*_FILTERED, "qrels", "split", "num_entities", "tolerance", "unanswered")
@@ -152,7 +166,8 @@ def importer_of(path: Path, kind: str | None, options: Iterable[str]) -> Importe
     found = known[kind_of(path)] if found is None else found
     for name in options:
         if name not in found.options:
-            raise ArgumentError(name, f"says nothing about {found.what}, which {path} is.")
+            hint = ", of which `kg` gives the ids" if name == "ids" else ""
+            raise ArgumentError(name, f"says nothing about {found.what}, which {path} is{hint}.")
     return found
 
 

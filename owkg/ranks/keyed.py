@@ -1,6 +1,6 @@
 """Ranks of queries with a key of their own: times, qualifiers, types. Known answers decide the filters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
 from typing import Any
@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.files.columns import columns_checked, named
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.ir.trec import QUERY_TEXT, query_parts
 from owkg.ranks.matrices import labelled_scores
 from owkg.ranks.scores import ranks_from_scores
 from owkg.ranks.sets import EntitySets
-from owkg.ranks.table import SIDES, RankTable, validated
+from owkg.ranks.table import SIDES, RankTable, sides_spelled, validated
 
 _TRIPLE = ("head", "relation", "tail")
 _SPAN = ("from", "to")
@@ -174,6 +175,7 @@ def rank_query_files(
     candidates: str | PathLike[str] | None = None,
     tolerance: float = 0.0,
     model: str | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> RankTable:
     """`rank_queries` of files.
 
@@ -189,6 +191,8 @@ def rank_query_files(
         candidates: candidates of the tasks. None: all entities.
         tolerance: scores that differ from the answer's by at most this are ties.
         model: for the column `model`.
+        columns: the columns of all tables by what owkg calls them, such as {"head": "subject"}, where they
+            are called otherwise; each is one of some table.
 
     Raises:
         ValueError: naming the file or the argument.
@@ -197,14 +201,22 @@ def rank_query_files(
     keys = _keys(key)
     matrix, entities = labelled_scores(checks.path("scores", scores))
     given = {"tasks": tasks, "known": known, "candidates": candidates}
-    tables = {name: _read(name, path, keys) for name, path in given.items() if path is not None}
+    further = [*keys, *_keys(query, "query"), *([during] if isinstance(during, str) else [])]
+    known_names = tuple(dict.fromkeys([*_TRIPLE, "side", *_SPAN, "entity", "query", "answer", *further]))
+    own = columns_checked(columns, known_names)
+    paths = {name: path for name, path in given.items() if path is not None}
+    read = {name: _frame(name, path) for name, path in paths.items()}
+    for column in own.values():
+        if not any(column in one.columns for one in read.values()):
+            raise ArgumentError("columns", f"must name a column of some table, got {column!r}.")
+    tables = {name: _named(read[name], own, known_names, path, keys) for name, path in paths.items()}
     for column in keys:
         _alike(tables, [(name, column) for name in tables])
     if during is not None:
         if during in keys:
             raise ArgumentError("during", f"must not be in `key`, got {during!r}.")
-        columns = [("tasks", during), ("known", "from"), ("known", "to")]
-        _alike(tables, [(name, column) for name, column in columns if name in tables], times=True)
+        spans = [("tasks", during), ("known", "from"), ("known", "to")]
+        _alike(tables, [(name, column) for name, column in spans if name in tables], times=True)
     return rank_queries(
         matrix,
         tables["tasks"],
@@ -219,12 +231,22 @@ def rank_query_files(
     )
 
 
-def _read(name: str, path: str | PathLike[str], keys: list[str]) -> pl.DataFrame:
-    """A table, with keys as text; ValueError naming the file if a label is missing."""
+def _frame(name: str, path: str | PathLike[str]) -> pl.DataFrame:
+    """The table in a file as it is."""
     place = checks.path(name, path)
     if separator(place) is None and place.suffix.lower() != ".parquet":
         raise ArgumentError(name, f"must end in .parquet, .csv, .tsv, .csv.gz or .tsv.gz, got {place}.")
-    table = read_parquet(place) if separator(place) is None else read_text_table(place)[0]
+    return read_parquet(place) if separator(place) is None else read_text_table(place)[0]
+
+
+def _named(
+    table: pl.DataFrame, columns: dict[str, str], known: tuple[str, ...], path: object, keys: list[str]
+) -> pl.DataFrame:
+    """A table with the names of owkg and keys as text; ValueError naming the file if a label is missing."""
+    own = {name: column for name, column in columns.items() if column in table.columns}
+    table, place = named(table, own, known, source=str(path)), path
+    if "side" in table.columns and table["side"].dtype == pl.String:
+        table = table.with_columns(sides_spelled(table["side"]))
     for column in (*_TRIPLE, "entity"):
         if column in table.columns and table[column].null_count():
             row = int(table[column].is_null().arg_true()[0])

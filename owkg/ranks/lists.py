@@ -1,112 +1,87 @@
-"""Plain lists of ranks, without ties, as a rank table; candidates that follow from a graph."""
+"""Tables and lists of ranks as rank tables; candidates that follow from a graph."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from owkg import checks
-from owkg.checks import StrPath
 from owkg.errors import ArgumentError
-from owkg.files.delimited import read_text_table, separator
 from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.kg.popularity import popularity_columns
 from owkg.ranks.annotate import candidates_by_side, triple_ids
 from owkg.ranks.build import default_filters, filter_facts, in_no_split, split_of
-from owkg.ranks.table import RANKS, TRIPLE, validated_at, whole_column
+from owkg.ranks.reading import (
+    OPEN,
+    PLAIN,
+    TableReading,
+    asked,
+    by_labels,
+    formed,
+    names_of,
+    tell_of_numbers,
+    wide_sides,
+)
+from owkg.ranks.table import RANKS, REQUIRED, TRIPLE, RankTable, validated_at
 
-# What a list may be silent about, if about all of it.
-_TASK = (*TRIPLE, "side")
 
-
-def converted_list(
-    path: StrPath,
-    *,
-    num_candidates: int | None = None,
+def made(
+    table: pl.DataFrame,
+    reading: TableReading = PLAIN,
     graph: KnowledgeGraph | None = None,
-    filter_splits: Sequence[str] | None = None,
-) -> tuple[pl.DataFrame, dict[str, Any], list[str]]:
-    """What `ranks_from_list` gives, how it was made, and a note where the file does not say what is asked."""
-    path = Path(path)
-    if separator(path) is None:
-        raise ValueError(f"{path}: a rank list's name ends in .csv, .tsv, .csv.gz or .tsv.gz.")
-    table, place = read_text_table(path)
-    silent = not any(name in table.columns for name in _TASK)
-    where = {"source": str(path), "place": place}
-    if "rank" not in table.columns:
-        raise ValueError(f"{path}: no column rank; columns found: {', '.join(table.columns)}.")
-    table = untied(table, **where)
-    if graph is not None and num_candidates is not None:
-        raise ArgumentError(
-            "num_candidates", "must be absent with a graph (`kg`), which gives the candidates."
-        )
-    if graph is None and ("candidates" in table.columns) == (num_candidates is not None):
-        how = "nowhere, nor a graph (`kg`) that gives it"
-        how = how if num_candidates is None else "twice: drop the option or the column"
-        raise ValueError(
-            f"{path}: `num_candidates` must be an option or the column candidates, got it {how}."
-        )
-    if silent:
-        if graph is not None:
-            raise ArgumentError("kg", f"says nothing of ranks without head, relation and tail, as in {path}.")
-        row = pl.int_range(pl.len(), dtype=pl.Int64)
-        table = table.with_columns(head=row, relation=pl.lit(0), tail=row, side=pl.lit("tail"))
-    if num_candidates is not None:
-        count = checks.whole("num_candidates", num_candidates, 1)
-        table = table.with_columns(candidates=pl.lit(count))
-    about: dict[str, Any] = {}
-    if graph is not None:
-        table, about = with_graph(table, graph, filter_splits=filter_splits, **where)
-    note = f"{path} does not say what was asked: each rank counts as a query of its own, for a tail"
-    return validated_at(table, **where), about, [note] if silent else []
-
-
-def ranks_from_list(
-    path: StrPath,
     *,
-    num_candidates: int | None = None,
-    graph: KnowledgeGraph | None = None,
-    filter_splits: Sequence[str] | None = None,
-) -> pl.DataFrame:
-    """The rank table of a CSV or TSV file with one column `rank`, taken as free of ties.
+    source: str,
+    place: Callable[[int], str] | None = None,
+    complete: bool = False,
+    about: Mapping[str, Any] | None = None,
+) -> RankTable:
+    """The rank table that a table of any form becomes.
 
-    The optimistic and the pessimistic rank are both the rank given; who asks for this states that the list
-    has no ties or that its ranks hide them.
+    Warns (UserWarning) of what is assumed of it.
 
     Args:
-        path: the file, with the columns head, relation, tail, side, rank, and candidates unless they are
-            given; other columns are kept. Of head, relation, tail and side all may be absent: then row i is
-            the triple i, 0, i, and its tail is asked for, so that each rank is of a query of its own.
-        num_candidates: among how many every answer was ranked.
-        graph: whose triples were ranked. The candidates of each task follow from it, and popularity and
-            category are added.
-        filter_splits: splits of the graph whose other answers left the candidates; none: raw ranks. None:
-            train, valid and test, as far as the graph has them, and the smallest split that holds all
-            triples.
+        table: as a file or a user has it.
+        reading: what is said of it.
+        graph: gives candidates where they lack.
+        source: what messages call the table.
+        place: what they call its rows (from 0); None: "source, row i", from 1.
+        complete: whether the graph also adds popularity and category.
+        about: how it was made, as far as that is known.
 
     Raises:
-        ValueError: naming file and line, as `read_ranks`; if the candidates are given twice or not at all; or
-            if a triple is in no split of the graph.
-        OSError: if the file cannot be opened.
+        ValueError: naming the table, the row or the argument.
     """
-    options: Any = {"num_candidates": num_candidates, "graph": graph, "filter_splits": filter_splits}
-    return converted_list(path, **options)[0]
+    said, of_rows = dict(about or {}), place or (lambda row: f"{source}, row {row + 1}")
+    names = names_of(table.columns, reading, source=source)
+    if len(names) < table.width or any(old != new for old, new in names.items()):
+        table = table.select(pl.col(old).alias(new) for old, new in names.items())
+    table, where = formed(table, reading, source=source, place=of_rows)
+    table = asked(table, reading, graph, wide_sides(names.values()), source=source)
+    if reading.ids:
+        table = by_labels(table, graph, source=source, place=where)
+    elif graph is not None and {*TRIPLE} <= {*table.columns}:
+        tell_of_numbers(table, graph, source=source)
+    if lacks := lacks_candidates(table.columns):
+        if graph is None and (reading.untied or reading.realistic):
+            _refuse_lacking(table, source)
+    elif graph is not None and reading.candidates is not None:
+        raise ArgumentError("candidates", "must be absent with a graph (`kg`), which gives the candidates.")
+    if reading.filter_splits is not None and not lacks:
+        raise ArgumentError("filter_splits", f"says nothing of {source}, which has its candidates already.")
+    if graph is not None and (complete or lacks):
+        filters = reading.filter_splits
+        table, more = with_graph(table, graph, source=source, place=where, filter_splits=filters)
+        said |= more
+    return RankTable.trusted(validated_at(table, source=source, place=where), said)
 
 
-def untied(table: pl.DataFrame, *, source: str, place: Callable[[int], str]) -> pl.DataFrame:
-    """The table with its column rank as the optimistic and the pessimistic rank."""
-    if "rank" not in table.columns:
-        if {"optimistic", "pessimistic"} <= set(table.columns):
-            raise ArgumentError("untied", f"has no effect on {source}, which has both ranks of each task.")
-        return table
-    if tied := [name for name in ("optimistic", "pessimistic") if name in table.columns]:
+def _refuse_lacking(table: pl.DataFrame, source: str) -> None:
+    """ValueError for a table that lacks candidates and nothing else."""
+    if set(REQUIRED) - {"candidates"} <= set(table.columns):
         raise ValueError(
-            f"{source}: a column rank beside {' and '.join(tied)}: the ranks are not free of ties."
+            f"{source}: `candidates` must be an option or the column candidates, got it nowhere, nor a graph "
+            "(`kg`) that gives it."
         )
-    rank = whole_column(table["rank"], 1, source=source, place=place)
-    return table.with_columns(optimistic=rank, pessimistic=rank).drop("rank")
 
 
 def with_graph(
@@ -124,7 +99,7 @@ def with_graph(
         graph: whose triples were ranked.
         source: what messages call the table.
         place: what messages call a row (from 0).
-        filter_splits: as of `ranks_from_list`.
+        filter_splits: as of `owkg.ranks.ranks_from_list`.
 
     Returns:
         The table, not yet validated; and the split and the filter of its candidates, if they were not there.
@@ -133,7 +108,7 @@ def with_graph(
         ValueError: naming the row, if it is malformed or its triple is in no split of the graph.
     """
     graph, given = graph_checked(graph), "candidates" in table.columns
-    filled = table if given else table.with_columns(candidates=pl.lit(2**53))
+    filled = table if given else table.with_columns(candidates=pl.lit(OPEN))
     checked = validated_at(filled, source=source, place=place)
     triples = triple_ids(checked, graph, place=place)
     about: dict[str, Any] = {}

@@ -119,9 +119,8 @@ def converted_matrix(
     if graph is None and (filter_splits is None or filter_splits):
         asked = FILTER_SPLITS if filter_splits is None else filter_splits
         raise ArgumentError(
-            "filter_splits",
-            f"needs a graph (`kg`) that has these splits, got {', '.join(asked)} "
-            "without one; no splits give raw ranks.",
+            "kg",
+            f"must be given for the splits that filter, {', '.join(asked)}; `filter_splits` none: raw ranks.",
         )
     about: dict[str, Any] = {"split": None, "filter": []}
     # What comes from the file is no argument here.

@@ -27,7 +27,7 @@ _SIDES = (*SIDES, RELATION)
 _TEXT = ("model", "category", "half_link")
 # Candidates at most, so that ranks are 32-bit integers.
 _MOST = 2**31 - 1
-_FLOATS, _FLAGS = ("weight",), ("filtered", "bounded")
+_FLOATS, _FLAGS = ("weight",), ("filtered", "bounded", "averaged")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 Progress = Callable[[int, int], None] | None
@@ -168,6 +168,8 @@ def whole_table(dataset: RankDataset, on_progress: Progress = None) -> RankTable
         keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
         if frame.select(pl.struct(keys).hash()).to_series().n_unique() < len(frame):
             _refuse_twice(frame.drop("file", strict=False).rename({"_file": "file"}), dataset)
+    if dataset.lacks_candidates:
+        frame = frame.drop("candidates")
     return RankTable.trusted(frame.drop("_file"), {"source": dataset.source})
 
 

@@ -1,5 +1,6 @@
 """The rank table: one row for each ranking task."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -8,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from owkg.errors import ArgumentError
+from owkg.files.columns import frame_of, named
 
 # The triple that is ranked, by label or by id.
 TRIPLE = ("head", "relation", "tail")
@@ -20,8 +22,25 @@ RELATION = "relation"
 # Least value of the columns of whole numbers; None: any whole number.
 _LEAST = dict.fromkeys(RANKS, 1) | {"popularity": 0, "relation_popularity": 0, "seed": None}
 _TEXT = ("side", "model", "category")
+_FLAGS = ("filtered", "bounded", "averaged")
+_INITIALS = {"h": "head", "t": "tail", "r": "relation"}
 # What a rank table may have beside, and metrics are computed from.
-OPTIONAL = ("model", "seed", "weight", "popularity", "relation_popularity", "category", "filtered", "bounded")
+OPTIONAL = (
+    *("model", "seed", "weight", "popularity", "relation_popularity", "category"),
+    *("filtered", "bounded", "averaged"),
+)
+# What of both sides may stand in one row, as head_rank and tail_rank.
+_OF_SIDES = ("rank", "optimistic", "pessimistic", "candidates", "score")
+WIDE = tuple(f"{side}_{name}" for side in SIDES for name in _OF_SIDES)
+"""Columns of tables with one row a triple."""
+KNOWN = (*REQUIRED, "rank", *OPTIONAL, "score", "half_link", *WIDE)
+"""What `columns` may give a column to."""
+
+TIES_UNKNOWN = (
+    "ranks say nothing of ties: `untied` takes them as free of ties, `realistic` as means of the optimistic "
+    "and the pessimistic rank"
+)
+"""What is said of ranks alone."""
 
 # Up to here every whole number is a float64.
 _EXACT = 2**53
@@ -34,10 +53,10 @@ _Place = Callable[[int], str]
 class RankTable:
     """A validated rank table: one row for each ranking task, with the columns of `validated`.
 
-    Made of a frame, it is validated.
+    Made of a frame of polars or pandas, a mapping of columns or a list of rows, it is validated.
 
     What `owkg.rank` and `owkg.read_ranks` give. Functions that take a rank table take this, which they check
-    no more, or a polars DataFrame, which they check.
+    no more, or a frame, which they check.
 
     Attributes:
         frame: the table.
@@ -77,6 +96,11 @@ class RankTable:
             raise ValueError(f'{source}: side must be "head" or "tail" here, got "{RELATION}".')
         return found
 
+    @property
+    def averaged(self) -> bool:
+        """Whether only the mean of the optimistic and the pessimistic rank is known of some row."""
+        return "averaged" in self.frame.columns and bool(self.frame["averaged"].any())
+
     def write(self, path: str | PathLike[str]) -> None:
         """Writes a Parquet, CSV or TSV file, as `owkg.ranks.write_ranks`."""
         from owkg.ranks.files import write_ranks
@@ -106,6 +130,7 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     | candidates | Int64 | how many were ranked, the target among them |
     | filtered | Boolean | optional; whether the other answers to its query left the candidates |
     | bounded | Boolean | optional; whether the ranks are bounds of one that is not known, and not of ties |
+    | averaged | Boolean | optional; whether only the mean of both ranks is known, the realistic rank |
     | model | String | optional |
     | seed | Int64 | optional |
     | weight | Float64 | optional; finite, at least 0, some above 0 |
@@ -117,9 +142,10 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     Other columns are kept as they are, and so is the order of rows and columns.
 
     Args:
-        table: a polars DataFrame; or a `RankTable`, whose frame is given back. Whole numbers may come as
-            floats or as text, such as 3.0 or "3"; what is true or false, as the text "true" or "false" in
-            any case.
+        table: a DataFrame of polars or pandas, a mapping of columns or a list of rows; or a `RankTable`,
+            whose frame is given back. Whole numbers may come as floats or text, such as 3.0 or "3"; what is
+            true or false, as the text "true" or "false" in any case; a side as H or Head. The index of pandas
+            is left out, and names of columns are found in capitals too (with a UserWarning).
         source: what messages call the table; a file's path.
 
     Raises:
@@ -140,6 +166,7 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     """
     if isinstance(table, RankTable):
         return table.frame
+    table = named(frame_of(table), {}, KNOWN, source=source)
     return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
 
 
@@ -159,12 +186,13 @@ def validated_at(table: object, *, source: str, place: _Place, part: bool = Fals
         if name in TRIPLE:
             checked.append(_label(column, source, place, part=part))
         elif name in _TEXT:
-            checked.append(_text(column, source, place))
+            text = _text(column, source, place)
+            checked.append(sides_spelled(text) if name == "side" else text)
         elif name in _LEAST:
             checked.append(whole_column(column, _LEAST[name], source=source, place=place))
         elif name == "weight":
             checked.append(_weight(column, source, place, part=part))
-        elif name in ("filtered", "bounded"):
+        elif name in _FLAGS:
             checked.append(_flag(column, source, place))
         elif name == "score":
             checked.append(_score(column, source, place))
@@ -185,9 +213,27 @@ def require_columns(columns: Sequence[str], source: str) -> None:
     """Raises ValueError if a column of rank tables is missing."""
     if missing := [name for name in REQUIRED if name not in columns]:
         found = ", ".join(columns) or "none"
-        untied = "rank" in columns and {"optimistic", "pessimistic"} & set(missing)
-        hint = "; a column rank without ties: owkg ranks convert --untied" if untied else ""
-        raise ValueError(f"{source}: no column {', '.join(missing)}; columns found: {found}{hint}.")
+        raise ValueError(
+            f"{source}: no column {', '.join(missing)}; columns found: {found}{_hint(columns, missing)}."
+        )
+
+
+def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
+    """What may be done about missing columns."""
+    if {"rank", *WIDE} & set(columns) and {"optimistic", "pessimistic"} & set(missing):
+        return f"; {TIES_UNKNOWN}"
+    if missing == ["candidates"]:
+        return "; `candidates` or a graph (`kg`) may give them"
+    return "; `columns` says which columns they are, as head=subject"
+
+
+def sides_spelled(column: pl.Series) -> pl.Series:
+    """A column of sides; H, t and Head, with spaces at their ends, as head and tail. Others stay."""
+    if column.is_in((*SIDES, RELATION)).all():
+        return column
+    plain = column.str.strip_chars().str.to_lowercase().replace(_INITIALS)
+    known = plain.is_in((*SIDES, RELATION))
+    return plain.set(~known, None).fill_null(column)
 
 
 def _first(bad: pl.Series) -> int:
@@ -232,8 +278,18 @@ def _numbers(column: pl.Series, must: str, source: str, place: _Place) -> pl.Ser
     if not (column.dtype.is_numeric() or column.dtype == pl.String):
         raise _refuse_type(column, must, source)
     numbers = column.cast(pl.Float64, strict=False)
-    _refuse(column, numbers.is_null(), "must be a number", place)
+    if numbers.null_count() and column.dtype == pl.String:
+        numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
+    _refuse(column, numbers.is_null(), "must be a number" + _point(column, numbers), place)
     return numbers
+
+
+def _point(column: pl.Series, numbers: pl.Series) -> str:
+    """A hint where the first entry that is no number has a decimal comma."""
+    commas = numbers.is_null().any() and re.fullmatch(
+        r"\s*-?\d+,\d+\s*", str(column[_first(numbers.is_null())])
+    )
+    return " with a decimal point" if commas else ""
 
 
 def whole_column(column: pl.Series, low: int | None, *, source: str, place: _Place) -> pl.Series:
@@ -278,6 +334,6 @@ def _flag(column: pl.Series, source: str, place: _Place) -> pl.Series:
     must = "true or false"
     if column.dtype != pl.String:
         raise _refuse_type(column, must, source)
-    lower = column.str.to_lowercase()  # pandas writes True
+    lower = column.str.strip_chars().str.to_lowercase()  # pandas writes True
     _refuse(column, ~lower.is_in(["true", "false"]), f"must be {must}", place)
     return lower == "true"

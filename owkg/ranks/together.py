@@ -1,7 +1,7 @@
 """Rank tables of several models."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,8 @@ from owkg.kg.graph import KnowledgeGraph
 from owkg.ranks.annotate import annotated, other_candidates
 from owkg.ranks.dataset import RankDataset, is_dataset
 from owkg.ranks.files import read_lacking
-from owkg.ranks.partitions import in_parts, whole_table
+from owkg.ranks.partitions import in_parts
+from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.reweight import reweighted
 from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.table import RankTable
@@ -24,7 +25,7 @@ def read_tables(
     graph: KnowledgeGraph | None = None,
     *,
     shares: Mapping[str, float] | Literal["uniform"] | None = None,
-    untied: bool = False,
+    reading: TableReading = PLAIN,
     needed_by: str | None = None,
     names: Sequence[str] | None = None,
 ) -> list[RankTable | RankDataset]:
@@ -38,7 +39,7 @@ def read_tables(
         files: of `owkg.ranks.read_ranks`.
         graph: adds popularity and category, and candidates where they lack; None: nothing is added.
         shares: of `owkg.ranks.reweight.reweighted`: by relation, or "uniform"; None: no weights.
-        untied: of `owkg.ranks.read_ranks`.
+        reading: what is said of the tables.
         needed_by: an argument that needs all ranks in memory; None: there is none.
         names: of the models, one for each file, whatever their column model says; None: as they say.
 
@@ -48,7 +49,10 @@ def read_tables(
             if there is not the memory.
     """
     tables: list[RankTable | RankDataset] = []
-    datasets = {path: RankDataset.of(path) for path in files if is_dataset(path)}
+    datasets = {
+        path: RankDataset.of(path, reading, lacking=graph is not None) for path in files if is_dataset(path)
+    }
+    needed_by = needed_by or whole_needed(reading, datasets.values())
     stays = bool(datasets) and in_parts(sum(of.rows for of in datasets.values()), needed_by=needed_by)
     for path, name in zip(files, names or file_names(files), strict=True):
         if stays and path in datasets:
@@ -60,8 +64,7 @@ def read_tables(
             called = (names is not None or len(files) > 1) and "model" not in of.columns
             tables.append(of.called(name) if called else of)
             continue
-        of = datasets.get(path)
-        read = whole_table(of) if of else read_lacking(path, graph, untied=untied)
+        read = read_lacking(datasets.get(path, path), graph, reading)
         table = read.frame
         if graph is not None:
             splits = read.about.get("filter")
@@ -93,6 +96,13 @@ def read_tables(
         tables.append(RankTable.trusted(table, read.about))
     _warn_unknown(shares, tables)
     return tables
+
+
+def whole_needed(reading: TableReading, datasets: Iterable[RankDataset]) -> str | None:
+    """What needs all ranks of datasets in memory: ids, or a graph that gives candidates; None: nothing."""
+    if reading.ids:
+        return "ids"
+    return "graph" if any(one.lacks_candidates for one in datasets) else None
 
 
 def by_model(
@@ -136,18 +146,21 @@ def _models(table: RankTable | RankDataset) -> set[str]:
 
 
 def read_datasets(
-    sources: Sequence[RankDataset | str | PathLike[str]], names: Sequence[str] | None = None
+    sources: Sequence[RankDataset | str | PathLike[str]],
+    names: Sequence[str] | None = None,
+    reading: TableReading = PLAIN,
 ) -> list[RankDataset]:
     """The datasets in folders, patterns or files, each with a model, called as `read_tables` does.
 
     Args:
         sources: of `RankDataset.of`.
         names: of their models; None: those of the files where they have no column model.
+        reading: what is said of those that are paths.
 
     Raises:
         ValueError: as `RankDataset.of`; if two have a model in common, or a column model has another name.
     """
-    found = [one if isinstance(one, RankDataset) else RankDataset.of(one) for one in sources]
+    found = [one if isinstance(one, RankDataset) else RankDataset.of(one, reading) for one in sources]
     paths = [Path(one.source) for one in found]
     for i, name in enumerate(names or file_names(paths)):
         if "model" not in found[i].columns:

@@ -58,7 +58,7 @@ def test_missing_columns_and_rows():
         checked_triples(GOOD.drop("label", "score"), source="mine")
     with pytest.raises(ValueError, match="mine: holds no triple"):
         checked_triples(GOOD.clear(), source="mine")
-    with pytest.raises(ValueError, match="`triples` must be a polars DataFrame, got list"):
+    with pytest.raises(ValueError, match=r"`triples` must be a DataFrame of polars or pandas, .*, got list"):
         checked_triples([])
 
 

@@ -36,6 +36,9 @@ def folder(tmp_path, monkeypatch):
     np.savez("scores.npz", scores=SCORES, triples=TEST, side="tail")
     (tmp_path / "system.run").write_text(RUN)
     (tmp_path / "qrels").write_text("a|r|? 0 b 1\nc|r|? 0 d 1\n")
+    (tmp_path / "own.csv").write_text("subject,relation,object,side,rank\na,r,b,tail,2\n")
+    table = "head,relation,tail,side,optimistic,pessimistic,candidates\na,r,b,tail,1,2,4\n"
+    (tmp_path / "table.csv").write_text(table)
     (tmp_path / "list.csv").write_text("head,relation,tail,side,rank\na,r,b,tail,2\n")
     write_ranks(rank_table(GRAPH, SCORES, TEST, "tail"), "ranks.parquet")
     return tmp_path
@@ -119,7 +122,7 @@ def test_a_list_without_ties_only_when_said_so(call, done, refused):
     assert "note: test is not among what filters (train): the other answers of a query stay" in out
     assert not read_ranks("out.parquet").frame["filtered"].any()
     err = refused("list.csv --candidates 7 --out out.parquet")
-    assert "a column rank says nothing of ties; with --untied it is both" in err
+    assert "ranks say nothing of ties: --untied takes them as free of ties, --realistic as means" in err
 
 
 def test_a_lone_column_of_ranks(done, folder):
@@ -214,13 +217,13 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ("none.npz --out out.csv", "No such file or directory: 'none.npz'"),
         ("none.run --out out.csv", "No such file or directory: 'none.run'"),
         ("none.csv --out out.csv", "No such file or directory: 'none.csv'"),
-        ("graph --out out.csv", "Is a directory: 'graph'"),
+        ("graph --out out.csv", "INPUT must hold .parquet files, got none in the folder graph"),
         ("qrels --out out.csv", "qrels: neither .npz, .parquet, .csv, .tsv nor a run: lines"),
         ("scores.npz --out out.json", "out.json: a rank table's name ends in .parquet, .csv, .tsv"),
         ("scores.npz", "--out must say where to write the rank table"),
         (
             "scores.npz --out out.csv",
-            "--filter needs a graph (--kg) that has these splits, got train, valid, test",
+            "--kg must be given for the splits that filter, train, valid, test; --filter none: raw ranks",
         ),
         (
             "scores.npz --kg graph --filter dev --out out.csv",
@@ -236,12 +239,11 @@ def test_duplicates_in_the_graph_are_told(done, folder):
             "--qrels says nothing about score matrices, which",
         ),
         ("scores.npz --kg graph --split test --out out.csv", "--split says nothing about score matrices"),
+        ("table.csv --untied --out out.csv", "--untied says nothing about a rank table, which table.csv is"),
         (
-            "ranks.parquet --kg graph --out out.csv",
-            "--kg says nothing about a rank table, which ranks.parquet is",
+            "ranks.parquet --filter none --out out.csv",
+            "--filter says nothing of ranks.parquet, which has its",
         ),
-        ("ranks.parquet --untied --out out.csv", "--untied says nothing about a rank table"),
-        ("ranks.parquet --filter none --out out.csv", "--filter says nothing about a rank table"),
         ("list.csv --unanswered --out out.csv", "--unanswered says nothing about a rank list"),
         ("list.csv --untied --filter train --out out.csv", "--filter needs a graph (--kg)"),
         (
@@ -327,6 +329,6 @@ def test_a_table_is_written_with_what_it_says_of_its_filter(call):
 
 
 def test_an_option_that_says_nothing_is_refused_before_the_graph_is_read(call):
-    code, _, err = call("ranks.parquet --kg nowhere --out b.csv")
+    code, _, err = call("ranks.parquet --kg nowhere --qrels qrels --out b.csv")
     assert code == 2
-    assert "--kg says nothing about a rank table" in err
+    assert "--qrels says nothing about a rank table" in err

@@ -172,5 +172,5 @@ def test_a_missing_file_or_a_folder_is_an_oserror(tmp_path, suffix):
     with pytest.raises(OSError, match="No such file"):
         read_ranks(tmp_path / f"ranks.{suffix}")
     (tmp_path / f"ranks.{suffix}").mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(ValueError, match=r"must hold \.parquet files, got none"):
         read_ranks(tmp_path / f"ranks.{suffix}")

@@ -79,7 +79,7 @@ BAD_VALUES = [
     ("candidates", 3, "row 2: pessimistic must be at most candidates (3), got 4"),
     ("candidates", None, "row 2: candidates is missing"),
     ("side", "both", 'row 2: side must be "head", "tail" or "relation", got \'both\''),
-    ("side", "Head", 'row 2: side must be "head", "tail" or "relation", got \'Head\''),
+    ("side", "lhs", 'row 2: side must be "head", "tail" or "relation", got \'lhs\''),
     ("side", None, "row 2: side is missing"),
     ("head", None, "row 2: head is missing"),
     ("weight", -0.5, "row 2: weight must be finite and at least 0, got -0.5"),
@@ -144,16 +144,16 @@ def test_a_negative_id_is_refused():
 
 def test_missing_columns_are_named_with_those_found():
     with pytest.raises(
-        ValueError, match=r"^t: no column side, candidates; columns found: head, rel.*istic\.$"
+        ValueError, match=r"^t: no column side, candidates; columns found: head, rel.*istic; `columns`"
     ):
         validated(table().drop("side", "candidates"), source="t")
 
 
 def test_a_column_rank_is_pointed_to_its_converter():
     bare = table().drop("optimistic", "pessimistic").with_columns(rank=pl.lit(1))
-    with pytest.raises(ValueError, match="candidates, rank; a column rank without ties: owkg ranks conv"):
+    with pytest.raises(ValueError, match="candidates, rank; ranks say nothing of ties: `untied`"):
         validated(bare)
-    with pytest.raises(ValueError, match=r"columns found: .*candidates, rank\.$"):
+    with pytest.raises(ValueError, match=r"no column side; .*candidates, rank; `columns` says"):
         validated(table(rank=[1, 1, 1]).drop("side"))
 
 
@@ -162,9 +162,9 @@ def test_an_empty_table_is_refused():
         validated(table().clear(), source="t")
 
 
-@pytest.mark.parametrize("other", [None, GOOD, "ranks.csv"])
+@pytest.mark.parametrize("other", [None, 3, "ranks.csv"])
 def test_anything_but_a_table_is_refused(other):
-    with pytest.raises(ValueError, match="`table` must be a polars DataFrame, got"):
+    with pytest.raises(ValueError, match=r"`table` must be a DataFrame of polars or pandas, .*, got"):
         validated(other)
 
 

@@ -14,6 +14,7 @@ from owkg.cli.options import (
     Names,
     OutputFormat,
     Seed,
+    TableOptions,
     TestName,
     named_files,
     names_given,
@@ -49,6 +50,7 @@ def audit(
     sample: Path | None = None,
     test: TestName = "randomisation",
     ties: str | None = None,
+    tables: TableOptions,
     ci: float = 0.95,
     seed: Seed = 0,
     out: Path | None = None,
@@ -148,6 +150,7 @@ def audit(
             ties=ties,
             ci=ci,
             seed=seed,
+            **tables.said(),
             on_progress=update,
         )
     if out is not None:

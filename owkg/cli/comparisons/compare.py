@@ -31,6 +31,7 @@ def compare(
     replicates: Annotated[int, typer.Option(min=2)] = 1000,
     ties: options.Ties = None,
     intersect: options.Intersect = False,
+    tables: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
     format_: Literal["table", "json", "csv", "latex", "markdown"] = "table",
@@ -84,6 +85,7 @@ def compare(
             ties=ties,
             intersect=intersect,
             seed=seed,
+            **tables.said(),
             on_progress=update,
         )
     found = dict(comparison.items())
@@ -92,5 +94,5 @@ def compare(
     if format_ == "table":
         output.print_tables(found, ci, correction, test)
     else:
-        tables, lines = output.for_papers(found, ci, test, format_)
-        show(format_, found, tables, lines, frame=output.tidy(found))
+        printed, lines = output.for_papers(found, ci, test, format_)
+        show(format_, found, printed, lines, frame=output.tidy(found))

@@ -9,7 +9,7 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import noted_line
-from owkg.cli.options import Format, GraphOptions, Names, OutputFormat, Overwrite, named_files
+from owkg.cli.options import Format, GraphOptions, Names, OutputFormat, Overwrite, TableOptions, named_files
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
@@ -17,7 +17,7 @@ _SHOWN = 10  # relations that lose most by the rules
 # Options that say nothing about sheets that are read back.
 _OF_POOLS = (
     *("runs", "name", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
-    *("closed_world", "covered", "rule"),
+    *("closed_world", "covered", "rule", "columns", "untied", "realistic", "candidates", "ids"),
     *("min_share", "budget", "templates", "sampled", "sources", "source_template"),
 )
 _OF_SHEETS = ("pool_", "changed", "conflicts", "third", "annotations", "expert", "expert_sample")
@@ -93,6 +93,7 @@ def pool(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     overwrite: Overwrite = False,
     reading: Reading,
+    tables: TableOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Pools the best answers of several systems for judging, as TREC does.
@@ -182,8 +183,11 @@ def pool(
     words = {"names": names, "templates": templates, "source": source_template}
     if sources and source_template is None:
         words["source"] = ""
-    with naming({"run": "RUN", "candidates": "RUN"}):
-        card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite, reading=how.reading())
+    said = tables.reading()
+    named = {"run": "RUN"} | ({} if said.said else {"candidates": "RUN"})
+    with naming(named):
+        words |= {"reading": how.reading(), "tables": said}
+        card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite)
     rows = card["sizes"]
     sizes = Table("", list(rows[0]), [[f"{value:,}" for value in row.values()] for row in rows])
     told = f"wrote {out}: {len(card['systems']):,} systems, {card['to_judge']:,} candidates to judge"

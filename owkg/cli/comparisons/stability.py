@@ -8,6 +8,7 @@ import typer
 from owkg.cli import options
 from owkg.cli.inputs import graph_of, metrics_given, names_of_systems, noted
 from owkg.cli.output import Table, number, show
+from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 
@@ -37,6 +38,7 @@ def stability(
     coefficient: str = "tau",
     ties: options.Ties = None,
     intersect: options.Intersect = False,
+    table: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
     form: options.OutputFormat = options.Format.TABLE,
@@ -77,6 +79,7 @@ def stability(
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}
+    reading = table.reading()
     needs = {"qrels": qrels is not None, "kg": kg is not None}
     needs |= {"intersect": intersect, "unit": unit == "triple"}
     rule = "realistic"
@@ -88,13 +91,17 @@ def stability(
                 )
             if kg is not None:
                 raise ValueError("`kg` has no effect on measures of lists.")
+            if reading.said:
+                raise ArgumentError(reading.said, "is of rank metrics, not of measures of lists.")
             read = topic_scores(systems, qrels, measures, intersect=intersect)
-        elif (dataset := dataset_of(systems, ties=ties, needs=needs)) is not None:
+        elif (
+            dataset := dataset_of(systems, ties=ties, needs=needs, reading=reading, lacking=kg is not None)
+        ) is not None:
             rule = tie_rule(ties, [])
             with progress("reading", "parts") as update:
                 read, _ = stream_scores(dataset, chosen, ties=rule, on_progress=update)
         else:
-            (one,) = qrels_ranks(systems, qrels, graph_of(kg, how), intersect=intersect)
+            (one,) = qrels_ranks(systems, qrels, graph_of(kg, how), intersect=intersect, reading=reading)
             require_placed(one.tables, chosen, ties)
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
@@ -113,11 +120,11 @@ def stability(
             found = measured(seed, read, sizes, draws, **told)
         else:
             found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **told)
-    table = _table(found)
+    shown = _table(found)
     if out is not None:
-        _write(found, table, coefficient, out)
-    payload = {"coefficient": coefficient, "unit": unit, "draws": draws, "results": table}
-    show(form, payload, _tables(found, table, coefficient, f"{count:,} {_UNITS[unit]}"))
+        _write(found, shown, coefficient, out)
+    payload = {"coefficient": coefficient, "unit": unit, "draws": draws, "results": shown}
+    show(form, payload, _tables(found, shown, coefficient, f"{count:,} {_UNITS[unit]}"))
 
 
 def _numbers(text: str) -> list[float]:

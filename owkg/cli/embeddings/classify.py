@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from owkg.cli.commands import Given
 from owkg.cli.embeddings.scorers import ScorerOptions, Source, reader, scorer_of
-from owkg.cli.inputs import check_figure, check_readable, check_writable
-from owkg.cli.options import Format, GraphOptions, OutputFormat, Seed, split_list
+from owkg.cli.inputs import check_figure, check_readable, check_writable, collected
+from owkg.cli.options import Columns, Format, GraphOptions, OutputFormat, Seed, columns_given, split_list
 from owkg.cli.output import Table, cell, show
 from owkg.errors import naming
 
@@ -39,6 +39,7 @@ def classify(
     out: Path | None = None,
     figure: Path | None = None,
     name: str | None = None,
+    columns: Columns = None,
     scorer: ScorerOptions,
     how: GraphOptions,
     form: OutputFormat = Format.TABLE,
@@ -94,8 +95,10 @@ def classify(
                 "tables of scored triples stand alone: no RUN, --embeddings, --kg, --name, --seed beside."
             )
         check_readable(files)
-        table, notes = _joined(files), []
+        with collected() as notes:
+            table = _joined(files, columns_given(columns))
     else:
+        given.refuse(["columns"], "is of tables of scored triples")
         if len(sources or ()) > 1:
             raise ValueError("name one RUN; write its scored triples with --out, then compare the tables.")
         source = scorer.source(sources[0] if sources else None)
@@ -135,13 +138,13 @@ def _table(title: str, frame: "pl.DataFrame") -> Table:
     return Table(title, [" ".join(frame.columns[:end]), *frame.columns[end:]], named)
 
 
-def _joined(files: list[Path]) -> "pl.DataFrame":
+def _joined(files: list[Path], columns: dict[str, str] | None) -> "pl.DataFrame":
     """The tables, each of a model of its own unless they say which."""
     import polars as pl
 
     from owkg.classification import read_triples
 
-    tables = [read_triples(path) for path in files]
+    tables = [read_triples(path, columns=columns) for path in files]
     if len(files) == 1:
         return tables[0]
     owner: dict[str, Path] = {}

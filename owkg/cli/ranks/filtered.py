@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import check_readable, check_writable, noted_line
-from owkg.cli.options import Format, OutputFormat, split_list
+from owkg.cli.inputs import check_readable, check_writable, noted, noted_line
+from owkg.cli.options import Columns, Format, OutputFormat, columns_given, split_list
 from owkg.cli.output import show
 from owkg.errors import naming
 
@@ -25,6 +25,7 @@ def filtered(
     candidates: Path | None = None,
     tolerance: Annotated[float, typer.Option(min=0)] = 0.0,
     model: str | None = None,
+    columns: Columns = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Ranks of queries that are more than an entity and a relation, filtered by a table of known facts.
@@ -60,7 +61,7 @@ def filtered(
         given.refuse(["during"], "has no effect without --known")
     check_readable([scores, tasks, known, candidates])
     check_writable([out], [scores, tasks, known, candidates])
-    with naming({"tasks": "TASKS", "scores": "SCORES"}):
+    with noted(), naming({"tasks": "TASKS", "scores": "SCORES"}):
         found = rank_query_files(
             scores,
             tasks,
@@ -71,6 +72,7 @@ def filtered(
             candidates=candidates,
             tolerance=tolerance,
             model=model,
+            columns=columns_given(columns),
         )
     found.write(out)
     by = "raw" if known is None else ", ".join(["known", *split_list(key), *([during] if during else [])])

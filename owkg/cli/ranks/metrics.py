@@ -7,7 +7,7 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, graph_of, metrics_given, noted
-from owkg.cli.options import GraphOptions, Names, file_names_given, split_list
+from owkg.cli.options import GraphOptions, Names, TableOptions, file_names_given, split_list
 from owkg.cli.output import show, table_of, wrote
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
 from owkg.errors import naming
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from owkg.ranks import RankDataset, RankTable
+    from owkg.ranks.reading import TableReading
 
 
 # Of the bootstrap, where nobody says.
@@ -27,7 +28,7 @@ _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
     "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
-    "keys", "figures", "mean_of_sides", "untied", "name",
+    "keys", "figures", "mean_of_sides", "columns", "untied", "realistic", "candidates", "ids", "name",
 )  # fmt: skip
 # Options that have no meaning for the mean of both sides.
 _OF_TASKS = (
@@ -49,7 +50,7 @@ def metrics(
     kg: Path | None = None,
     how: GraphOptions,
     name: Names = None,
-    untied: bool = False,
+    tables: TableOptions,
     by: str = "",
     metric: list[str] | None = None,
     ci: float = 0.95,
@@ -80,7 +81,6 @@ def metrics(
             pattern in quotation marks ('ranks/*.parquet'), is one table, which need not fit in memory.
         kg (DIR): Folder of the graph: popularity, relation categories, half-links; candidates of a table
             without that column.
-        untied: Take a column rank, in a file of ranks alone, as free of ties.
         by: Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) are in
             train), seed; several with commas.
         metric: A name that --list shows, or an alias; several with commas.
@@ -131,11 +131,12 @@ def metrics(
     if interval == "analytic":
         why = "has no effect with --interval analytic; percentile and bca resample"
         given.refuse(["replicates"], why)
+    reading = tables.reading()
     if mean_of_sides:
         given.refuse(_OF_TASKS, "has no effect with --mean-of-sides")
         if format_ not in ("table", "json"):
             raise ValueError(f"`format` must be table or json with --mean-of-sides, got {format_}.")
-        _print_side_means(files, metric, format_, untied=untied, names=names)
+        _print_side_means(files, metric, format_, reading=reading, names=names)
         return
     everything = format_ in ("json", "csv")
     divisions = _divisions(by)
@@ -147,7 +148,7 @@ def metrics(
             how,
             reweight,
             figures,
-            untied,
+            reading,
             names,
             metrics=chosen,
             by=[name for name in divisions if name not in ("side", "ties")],
@@ -178,7 +179,7 @@ def _computed(
     how: GraphOptions,
     reweight: str | None,
     figures: Path | None,
-    untied: bool,
+    reading: "TableReading",
     names: list[str] | None,
     **options: Any,
 ) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
@@ -199,7 +200,7 @@ def _computed(
         with progress("reading"):
             graph = graph_of(kg, how)
             shares = reweight if reweight in (None, "uniform") else read_shares(Path(str(reweight)))
-            given: dict[str, Any] = {"shares": shares, "untied": untied, "needed_by": needed_by}
+            given: dict[str, Any] = {"shares": shares, "reading": reading, "needed_by": needed_by}
             read = read_tables(files, graph, names=names, **given)
             paths, tables = by_model(files, read)
             del read
@@ -229,7 +230,7 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 
 
 def _print_side_means(
-    files: list[Path], metric: list[str] | None, form: str, *, untied: bool, names: Any
+    files: list[Path], metric: list[str] | None, form: str, *, reading: "TableReading", names: Any
 ) -> None:
     """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
     import polars as pl
@@ -241,7 +242,8 @@ def _print_side_means(
 
     check_readable([path for path in files if not is_dataset(path)])
     with noted():
-        _, tables = by_model(files, read_tables(files, untied=untied, needed_by="mean_of_sides", names=names))
+        read = read_tables(files, reading=reading, needed_by="mean_of_sides", names=names)
+        _, tables = by_model(files, read)
     options: dict[str, Any] = {} if metric is None else {"metrics": metrics_given(metric)}
     found = pl.concat(
         [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"

@@ -8,7 +8,7 @@ import typer
 from owkg.cli.commands import Given, group
 from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, collected, graph_and_notes
-from owkg.cli.options import Format, GraphOptions, splits_given
+from owkg.cli.options import Format, GraphOptions, TableOptions, splits_given
 from owkg.cli.output import show
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
@@ -45,8 +45,7 @@ def convert(
     score: bool = False,
     sort: str | None = None,
     model: str | None = None,
-    untied: bool = False,
-    candidates: int | None = None,
+    tables: TableOptions,
     unanswered: bool = False,
     unseen: str | None = None,
 ) -> None:
@@ -67,17 +66,20 @@ def convert(
     them; or t_pred_top10 and t, with --num-entities.
 
     Args:
-        source (INPUT): A rank table, rank list, .npz of scores, or run.
+        source (INPUT): A rank table, rank list (.csv, .tsv, .npy), .npz of scores, or run; a folder of
+            Parquet files or a pattern is one rank table.
         out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
         lists (FILE): Also, or only, write the best answers to each query of score matrices as a TREC run, as
             owkg evaluate --lists does: what train and valid know leaves the lists.
         depth: Number of answers in each list of --lists.
-        from_ (table|list|scores|run|sampled): What INPUT is; by its name and content when absent.
+        from_ (table|list|scores|run|sampled|...): What INPUT is, or the name of an importer of your own
+            (OWKG_PLUGINS); by its name and content when absent.
         kg (DIR): Folder of the graph: candidates, filter, popularity.
         filter_: Splits whose known answers leave the candidates, or none. When absent, with a graph:
             train,valid,test, as far as it has them, and the split whose answers are ranked.
         qrels (FILE): Relevant answers of a run, in TREC's format.
-        split: Split whose triples are the relevant answers of a run; test when absent.
+        split: Split whose triples are the relevant answers of a run, or those of a list that does not say
+            which, in their order; test when absent.
         num_entities: Candidates of a run before filtering, without --kg; candidates of t_pred_top10.
         tolerance: Scores that differ by at most this are ties; 0 when absent.
         score: Add the score of each answer: what other labels need.
@@ -85,8 +87,6 @@ def convert(
             of the order, as some code does; with the prefix reversed- it sorts ascending and reads from the
             end.
         model: Name for the column model, and of the system of --lists; of a run, its tag when absent.
-        untied: Take the column rank of a rank list as free of ties.
-        candidates: Candidates of each row of a rank list without that column, unless --kg says.
         unanswered: Take relevant answers to queries that the run does not hold as not retrieved, instead of
             an error.
         unseen (error|drop|last): What becomes of triples of the split with entities that score matrices have
@@ -97,11 +97,13 @@ def convert(
         owkg ranks convert scores.npz --kg data/nations --lists mine.run --depth 50 --model mine
         owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet
         owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet
+        owkg ranks convert own.csv --columns head=subject,tail=object --untied --candidates 9 --out ranks.csv
         owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv
         owkg ranks convert ranks.parquet --out ranks.csv
     """
     from owkg import ranks
     from owkg.judge.runs import write_run
+    from owkg.ranks.dataset import is_dataset
     from owkg.ranks.files import path_checked
     from owkg.ranks.importers import importer_of
 
@@ -122,12 +124,12 @@ def convert(
         "score": score or None,
         "sort": sort,
         "unanswered": unanswered or None,
-        "untied": untied or None,
-        "num_candidates": candidates,
+        **{name: value or None for name, value in tables.said().items() if name != "candidates"},
+        "num_candidates": tables.candidates,
         "unseen": unseen,
     }
     # Before the graph is read, which may take long.
-    check_readable([source, qrels])
+    check_readable([None if is_dataset(source) else source, qrels])
     kind = importer_of(source, from_, [one for one, of in {"graph": kg, **given}.items() if of is not None])
     if lists is not None and kind.name != "scores":
         raise ValueError(f"`lists` is of score matrices, and {source} is {kind.what}.")
@@ -138,7 +140,7 @@ def convert(
     run = None if lists is None or graph is None else _lists(source, graph, depth, model)
     table, about, more = None, {}, []
     if out is not None:
-        with collected() as warned:
+        with collected() as warned, naming({"ranks": "INPUT", "path": "INPUT"}):
             table, about, more = ranks.convert(source, from_, graph, **given)
         notes += [*warned, *more]
         table = table if model is None else _named(source, table, model)
