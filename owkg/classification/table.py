@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from owkg import checks
-from owkg.files.columns import columns_checked, frame_of, named
+from owkg.files.columns import columns_checked, frame_of, listed, named
 from owkg.files.delimited import read_text_table, separator
 from owkg.files.parquet import read_parquet
 from owkg.kg.classes import CLASSES
@@ -43,10 +43,9 @@ def checked_triples(
     if not isinstance(table, pl.DataFrame):
         table = named(frame_of(table, source), {}, _KNOWN, source=source)
     if missing := [name for name in _NEEDED if name not in table.columns]:
-        found = ", ".join(table.columns) or "none"
         raise ValueError(
             f"{source}: a table of scored triples needs the columns {', '.join(missing)}; columns found: "
-            f"{found}; `columns` says which they are, as head=subject."
+            f"{listed(table.columns)}; `columns` says which they are, as head=subject."
         )
     where = place or (lambda row: f"{source}, row {row}")
     if "split" not in table.columns:

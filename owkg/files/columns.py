@@ -15,6 +15,12 @@ _INDEX = re.compile(r"__index_level_\d+__")
 _SHORT = {"h": "head", "r": "relation", "t": "tail"}
 
 
+def listed(names: Iterable[str]) -> str:
+    """Names of columns for a message; one with spaces at its ends or what cannot be seen, in quotes."""
+    shown = [name if name == name.strip() and name.isprintable() and name else repr(name) for name in names]
+    return ", ".join(shown) or "none"
+
+
 def columns_checked(columns: object, known: Collection[str]) -> dict[str, str]:
     """The columns of a file by what owkg calls them.
 

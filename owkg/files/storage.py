@@ -156,6 +156,25 @@ def require_bounded(path: Path, packed: int, unpacked: int) -> None:
         )
 
 
+@contextmanager
+def damage_named(path: Path, what: str) -> Iterator[None]:
+    """Errors of another library's reader as a ValueError that names the file; damage may raise almost any.
+
+    Args:
+        path: of the file, which could be opened.
+        what: what is wrong with it, in general.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        raise ValueError(f"{path}: takes more memory than there is ({error}).") from None
+    except Exception as error:
+        if str(error).startswith(str(path)):
+            raise
+        said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise ValueError(f"{path}: {what}: {said}.") from None
+
+
 def require_npz_bounded(path: Path) -> None:
     """`require_bounded` of the arrays in an .npz file; what is no such file is left to its reader."""
     try:

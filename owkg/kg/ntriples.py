@@ -26,16 +26,17 @@ def triple_columns(path: Path, block: LineBlock) -> pl.DataFrame:
     except ImportError:
         raise ValueError(f"{path}: N-Triples need pyoxigraph: `pip install 'owkg[rdf]'`.") from None
 
+    kind = {"format": RdfFormat.N_TRIPLES}
     heads, relations, tails = [], [], []
     try:
-        for triple in parse(block.text, format=RdfFormat.N_TRIPLES):
+        for triple in parse(block.text, **kind):
             head, tail = triple.subject, triple.object
             heads.append(head.value if type(head) is NamedNode else str(head))
             relations.append(triple.predicate.value)
             tails.append(tail.value if type(tail) is NamedNode else str(tail))
     except SyntaxError as error:
         line = block.first + (error.lineno or 1) - 1
-        said = (error.msg or "").rpartition(": ")[2]
+        said = (error.msg or "").rpartition(": ")[2].replace("\n", "\\n")
         raise line_error(path, line, f"must be a triple of N-Triples ({said}).") from None
     labels = pl.DataFrame(
         dict(zip(COLUMNS, (heads, relations, tails), strict=True)), schema=dict.fromkeys(COLUMNS, pl.String)
@@ -43,6 +44,10 @@ def triple_columns(path: Path, block: LineBlock) -> pl.DataFrame:
     lines = pl.int_range(block.first, block.first + block.num_lines, eager=True)
     if len(labels) < block.num_lines:
         lines = lines.filter(~block.lines.str.contains(_COMMENT))
+    if len(labels) != len(lines):
+        texts = block.lines.gather(lines - block.first)
+        line = next(n for n, text in zip(lines, texts, strict=True) if len(list(parse(text, **kind))) != 1)
+        raise line_error(path, line, "must be one triple of N-Triples, got another number of them.")
     return labels.with_columns(lines.alias(LINE))
 
 

@@ -2,14 +2,13 @@
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from owkg.files.storage import require_npz_bounded
+from owkg.files.storage import damage_named, require_npz_bounded
 
 ROW_LABELS: tuple[str, str] = ("entity_labels", "relation_labels")
 SAID: tuple[str, ...] = ("layout", "relation_layout", "model", "options")
@@ -25,32 +24,15 @@ class Content(NamedTuple):
     said: dict[str, str]
 
 
-@contextmanager
-def _named(path: Path, kind: str) -> Iterator[None]:
-    """Errors of a reader as a ValueError that names the file; a damaged file may raise almost any."""
-    try:
-        yield
-    except _ObjectsError as error:
-        raise ValueError(f"{path}: {error}") from None
-    except MemoryError as error:
-        raise ValueError(f"{path}: takes more memory than there is ({error}).") from None
-    except Exception as error:
-        raise ValueError(f"{path}: must be {kind} ({error}).") from None
-
-
-class _ObjectsError(ValueError):
-    """An array of Python objects, which only a pickle holds."""
-
-
-def _plain(found: Any, name: str) -> Any:
+def _plain(path: Path, found: Any, name: str) -> Any:
     """What an open `.npz` file holds by a name; ValueError if it is an array of Python objects."""
     try:
         return found[name]
     except ValueError as error:
         if "Object arrays" not in str(error):
             raise
-        raise _ObjectsError(
-            f"{name!r} must be a plain array, and is one of Python objects, which owkg never loads; "
+        raise ValueError(
+            f"{path}: {name!r} must be a plain array, and is one of Python objects, which owkg never loads; "
             f"write {name}.astype(str) where they are texts."
         ) from None
 
@@ -69,10 +51,10 @@ def npz_arrays(path: Path) -> dict[str, np.ndarray]:
         require_npz_bounded(path)
         file.seek(0)
         with (
-            _named(path, "an .npz file of plain arrays, no objects"),
+            damage_named(path, "must be an .npz file of plain arrays, no objects"),
             np.load(file, allow_pickle=False) as found,
         ):
-            arrays = {name: _plain(found, name) for name in found.files}
+            arrays = {name: _plain(path, found, name) for name in found.files}
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray):
             raise ValueError(f"{path}: {name!r} must be an array.")
@@ -122,7 +104,10 @@ def read_safetensors(path: Path) -> Content:
     from safetensors import safe_open
 
     path.open("rb").close()  # a file that may not be read raises its own OSError
-    with _named(path, "a .safetensors file of plain arrays"), safe_open(path, framework="numpy") as file:
+    with (
+        damage_named(path, "must be a .safetensors file of plain arrays"),
+        safe_open(path, framework="numpy") as file,
+    ):
         metadata = file.metadata() or {}
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     labels = {name: _texts(path, name, metadata) for name in ROW_LABELS if name in metadata}

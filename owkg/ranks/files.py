@@ -17,7 +17,7 @@ from owkg.errors import ArgumentError, naming
 from owkg.files.columns import frame_of, is_table
 from owkg.files.delimited import is_rank_table, read_text_table, separator
 from owkg.files.parquet import read_parquet
-from owkg.files.storage import require_rereadable, written_aside
+from owkg.files.storage import damage_named, require_rereadable, written_aside
 from owkg.ir.trec import looks_like_run
 from owkg.kg import KnowledgeGraph
 from owkg.ranks.dataset import RankDataset, is_dataset
@@ -188,10 +188,9 @@ def _readable(path: Path) -> Path:
 def _array(path: Path) -> np.ndarray:
     """The array in a .npy file; nothing is unpickled, and a size that its header makes up takes no memory."""
     require_rereadable(path)
-    try:
+    path.open("rb").close()
+    with damage_named(path, "no .npy file of numbers"):
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
-        raise ValueError(f"{path}: no .npy file of numbers: {str(error).splitlines()[0]}.") from None
 
 
 def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataFrame, TableReading]:

@@ -2,7 +2,6 @@
 
 import math
 import zipfile
-import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +12,7 @@ import polars as pl
 
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
-from owkg.files.storage import require_npz_bounded
+from owkg.files.storage import damage_named, require_npz_bounded
 from owkg.kg import KnowledgeGraph
 from owkg.kg.seen import seen_part
 from owkg.kg.triples import triples_checked
@@ -268,22 +267,19 @@ def _arrays(
     if not is_array and not zipfile.is_zipfile(path):
         raise ValueError(f"{path}: no .npz file of scores: it is no archive.")
     require_npz_bounded(path)
-    try:
-        with path.open("rb") as stream:
-            file = np.load(stream, allow_pickle=False)
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("one array instead of several")
-            if missing := [name for name in needed if name not in file.files]:
-                found = ", ".join(file.files) or "none"
-                raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
-            names = [name for name in file.files if name in known]
-            with zipfile.ZipFile(stream) as archive:
-                for member in archive.infolist():
-                    if member.filename.removesuffix(".npy") in names:
-                        _check_size(archive, member)
-            return {name: file[name] for name in names}
-    except (ValueError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path}: no .npz file of scores: {error}.") from None
+    with path.open("rb") as stream, damage_named(path, "no .npz file of scores"):
+        file = np.load(stream, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError("one array instead of several")
+        if missing := [name for name in needed if name not in file.files]:
+            found = ", ".join(file.files) or "none"
+            raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
+        names = [name for name in file.files if name in known]
+        with zipfile.ZipFile(stream) as archive:
+            for member in archive.infolist():
+                if member.filename.removesuffix(".npy") in names:
+                    _check_size(archive, member)
+        return {name: file[name] for name in names}
 
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:

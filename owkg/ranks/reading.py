@@ -10,7 +10,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.files.columns import columns_checked, final_names
+from owkg.files.columns import columns_checked, final_names, listed
 from owkg.kg.graph import KnowledgeGraph
 from owkg.ranks.table import KNOWN, SIDES, TIES_UNKNOWN, TRIPLE, WIDE, whole_column
 
@@ -165,7 +165,7 @@ def _ranked(table: pl.DataFrame, reading: TableReading, *, source: str, place: P
     if "rank" not in table.columns:
         if {"optimistic", "pessimistic"} & {*table.columns}:
             return table
-        raise ValueError(f"{source}: no column rank; columns found: {', '.join(table.columns)}.")
+        raise ValueError(f"{source}: no column rank; columns found: {listed(table.columns)}.")
     tied = [name for name in ("optimistic", "pessimistic") if name in table.columns]
     if tied:
         raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from owkg.errors import ArgumentError
-from owkg.files.columns import frame_of, named
+from owkg.files.columns import frame_of, listed, named
 
 # The triple that is ranked, by label or by id.
 TRIPLE = ("head", "relation", "tail")
@@ -212,9 +212,9 @@ def validated_at(table: object, *, source: str, place: _Place, part: bool = Fals
 def require_columns(columns: Sequence[str], source: str) -> None:
     """Raises ValueError if a column of rank tables is missing."""
     if missing := [name for name in REQUIRED if name not in columns]:
-        found = ", ".join(columns) or "none"
         raise ValueError(
-            f"{source}: no column {', '.join(missing)}; columns found: {found}{_hint(columns, missing)}."
+            f"{source}: no column {', '.join(missing)}; columns found: {listed(columns)}"
+            f"{_hint(columns, missing)}."
         )
 
 

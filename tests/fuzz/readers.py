@@ -159,6 +159,36 @@ _LABELS = {"entity_labels": np.array(GRAPH.entities), "relation_labels": np.arra
 _TABLE = pl.read_csv(io.BytesIO(RANKS.encode()))
 
 
+_MAPS = {"entity2id.txt": "cy\t0\nann\t1\nbob\t2\n", "relation2id.txt": "likes\t0\nknows\t1\n"}
+KB2E = _MAPS | {"train.txt": "ann\tbob\tknows\nbob\tcy\tknows\n", "test.txt": "cy\tann\tlikes\n"}
+HEADED = {"train.tsv": "id\tsubject\tpredicate\tobject\n1\tann\tknows\tbob\n2\tbob\tknows\tcy\n"}
+TRIPLES_OF_RDF = """\
+<http://e.org/ann> <http://e.org/knows> <http://e.org/bob> .
+<http://e.org/bob> <http://e.org/name> "Bob"@en .
+_:x <http://e.org/knows> <http://e.org/bob> .
+"""
+CLASSES = {"train.txt": LABELLED["train.txt"], "test.txt": "cy\tlikes\tann\t1\nann\tlikes\tann\t-1\n"}
+OPENEA = {
+    "rel_triples_1": "a\tr\tb\nb\tr\tc\n",
+    "rel_triples_2": "d\ts\te\ne\ts\tf\n",
+    "ent_links": "a\td\nb\te\nc\tf\n",
+}
+RULES_OF_ANYBURL = "ann knows bob\nHeads: ann\t0.9\tcy\t0.8\t\nTails: cy\t0.9\tbob\t0.5\t\n"
+WIDE = "head,relation,tail,head_rank,tail_rank,candidates\nann,knows,bob,1,3,3\nbob,knows,cy,2,1,3\n"
+HALF = "head;relation;tail;side;rank;candidates\nann;knows;bob;tail;1.5;3\nbob;knows;cy;head;2;3\n"
+JSON_RUN = '{"ann|knows|?": {"bob": 0.9, "cy": 0.5}, "?|knows|cy": {"bob": -1e-3}}'
+JSON_LISTS = (
+    '[{"head": "ann", "relation": "knows", "answers": ["bob", "cy"]}, {"query": "?|knows|cy", "answers": []}]'
+)
+_OGB = {"y_pred_pos": np.array([0.5, 0.25]), "y_pred_neg": np.array([[0.1, 0.5, 0.7], [0.0, 0.1, 0.2]])}
+
+
+def _npy(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
 def _first(name: str, read: Callable[[Path], Any]) -> Callable[[Path], Any]:
     return lambda folder: read(folder / name)
 
@@ -176,6 +206,58 @@ def _people(folder: Path) -> Any:
 
 
 READERS = {
+    "kb2e": Reader(KB2E, read_graph, _graph, _facts_of),
+    "graph csv": Reader(
+        {"train.csv": LABELLED["train.txt"].replace("\t", ",")}, read_graph, _graph, _facts_of
+    ),
+    "header line": Reader(
+        HEADED,
+        lambda folder: read_graph(folder, layout="head=subject,relation=predicate,tail=object"),
+        _graph,
+        _facts_of,
+    ),
+    "ntriples": Reader({"train.nt": TRIPLES_OF_RDF}, read_graph, _graph, _facts_of),
+    "classes": Reader(CLASSES, read_graph, _graph, _facts_of),
+    "openea": Reader(OPENEA, read_alignment, _nothing, lambda found: found.test.tolist()),
+    "ms marco": Reader(
+        {"a.tsv": "q1\td2\t1\nq1\td1\t2\nq2\td3\t1\n"},
+        _first("a.tsv", lambda path: read_runs([path], topics="allowed")),
+        _judged,
+        _rows,
+    ),
+    "beir": Reader(
+        {"a.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td3\t0\n"},
+        _first("a.tsv", lambda path: read_judgements(path, topics="allowed")),
+        _judged,
+        _rows,
+    ),
+    "json run": Reader(
+        {"a.json": JSON_RUN}, _first("a.json", lambda path: read_runs([path])), _judged, _rows
+    ),
+    "json qrels": Reader(
+        {"a.json": '{"ann|knows|?": {"bob": 1, "cy": 0}}'}, _first("a.json", read_judgements), _judged, _rows
+    ),
+    "anyburl": Reader(
+        {"alpha-100": RULES_OF_ANYBURL},
+        _first("alpha-100", lambda path: convert(path, graph=GRAPH, split="train", unanswered=True).table),
+        _ranks,
+        _rows,
+    ),
+    "generated array": Reader({"g.json": JSON_LISTS}, _first("g.json", read_generated), _nothing, _rows),
+    "wide": Reader(
+        {"w.csv": WIDE}, _first("w.csv", lambda path: read_ranks(path, untied=True)), _ranks, _rows
+    ),
+    "half ranks": Reader(
+        {"h.csv": HALF}, _first("h.csv", lambda path: read_ranks(path, realistic=True)), _ranks, _rows
+    ),
+    "npy": Reader(
+        {"r.npy": _npy(np.array([[2, 1], [3, 1]]))},
+        _first("r.npy", lambda path: read_ranks(path, untied=True, candidates=5)),
+        _ranks,
+    ),
+    "among negatives": Reader(
+        {"o.npz": _npz(**_OGB)}, _first("o.npz", lambda path: convert(path).table), _ranks
+    ),
     "labelled": Reader(LABELLED, read_graph, _graph, _facts_of),
     "integer": Reader({"train.txt": "0 0 1\n1 1 2\n", "test.txt": "2 1 0\n"}, read_graph, _graph, _facts_of),
     "openke": Reader(OPENKE, read_graph, _graph, _facts_of),

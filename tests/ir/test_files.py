@@ -116,7 +116,7 @@ def test_predictions_of_rules(tmp_path):
         (b"\x89PNG\r\n", "but is an image"),
         ("q1 Q0 d1 1 2 a\n".encode("utf-16"), "but is text in UTF-16"),
         (b"q1 Q0 d1 1 2 \0\n", "but is a binary file"),
-        (gzip.compress(b"q1 Q0 d1 1 2 a"), "whose name must end in .gz"),
+        (gzip.compress(b"q1 Q0 d1 1 2 a", mtime=0), "whose name must end in .gz"),
         (RULES + "b s d\nHeads: a\t1\n", "line 11: must be followed by the other lines|end of the file"),
         (RULES.replace("0.4", "x"), "line 8: must be candidates with their scores, got 'a' with 'x'"),
         (RULES.replace("\t0.4", ""), "line 8: .* in turn"),
