@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -26,7 +27,7 @@ def triple_columns(path: Path, block: LineBlock) -> pl.DataFrame:
     except ImportError:
         raise ValueError(f"{path}: N-Triples need pyoxigraph: `pip install 'owkg[rdf]'`.") from None
 
-    kind = {"format": RdfFormat.N_TRIPLES}
+    kind: dict[str, Any] = {"format": RdfFormat.N_TRIPLES}
     heads, relations, tails = [], [], []
     try:
         for triple in parse(block.text, **kind):

@@ -550,6 +550,8 @@ def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
             numbers = (_ids_of(x, place) for x, place in zip((entity, relation), places, strict=True))
             parts[i] = (entity[:0], relation[:0], _renumbered([triples], *numbers))
         triples = np.concatenate([np.empty((0, 3), np.int32), *(triples for _, _, triples in parts)])
+        if not len(triples):  # comments alone
+            raise ValueError(f"{file.path}: must hold a triple, got none.")
         _divide(name, file, triples, more.pop(name), splits, lines)
         progress.add(_NUMBERED, file.path)
     if any(file.rdf for file in files.values()):
