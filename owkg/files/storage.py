@@ -21,6 +21,11 @@ from typing import Any
 from owkg.errors import ArgumentError
 from owkg.files import begun
 
+try:
+    import resource
+except ImportError:  # no such limits on this system
+    resource = None
+
 __version__ = "0.1.0"
 MAX_UNPACKED = "OWKG_MAX_UNPACKED"
 """The environment variable that says how many bytes one packed file may unpack to."""
@@ -32,6 +37,8 @@ _GZIP = b"\x1f\x8b"
 _OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
 # Free memory on Linux, and the groups of this process with what they may take.
 _MEMINFO = Path("/proc/meminfo")
+# Pages of addresses that this process has, first.
+_OWN = Path("/proc/self/statm")
 _GROUPS, _GROUPS_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 # By kind of group: files of the limit and of what is taken, and what of that is cache.
 _GROUP_FILES = {
@@ -263,7 +270,19 @@ def free_memory() -> int | None:
     if not _MEMINFO.is_file():
         return None
     lines = dict(line.split(":", 1) for line in _MEMINFO.read_text(encoding="ascii").splitlines())
-    return min([int(lines["MemAvailable"].split()[0]) * 1024, *_left_to_groups()])
+    free = [int(lines["MemAvailable"].split()[0]) * 1024, *_left_to_groups()]
+    if (most := address_limit()) is not None:
+        pages = int(_OWN.read_text(encoding="ascii").split()[0])
+        free.append(max(most - pages * os.sysconf("SC_PAGE_SIZE"), 0))
+    return min(free)
+
+
+def address_limit() -> int | None:
+    """Bytes of addresses that this process may have (`ulimit -v`); None where there is no limit."""
+    if resource is None:
+        return None
+    most = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if most == resource.RLIM_INFINITY else most
 
 
 def _left_to_groups() -> Iterator[int]:

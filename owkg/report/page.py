@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from owkg.auditing.result import VERDICTS, Audit
+from owkg.files.storage import address_limit
 from owkg.report import tables, words
 from owkg.report.charts import charts
 from owkg.report.words import NONE
@@ -218,13 +219,31 @@ _BREAKDOWN = (
 )
 
 
-def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; once for all charts."""
+# Bytes of addresses that the engine of JavaScript in vl-convert asks for; with fewer it ends the process.
+_ADDRESSES = 100 * 10**9
+
+
+def require_html() -> None:
+    """Raises ValueError if no HTML report can be made here, so that long work does not end in an error."""
     try:
-        import altair as alt
-        from vl_convert import javascript_bundle
+        import altair  # noqa: F401
+        import vl_convert  # noqa: F401
     except ImportError:
         raise ValueError("an HTML report needs vl-convert: `pip install 'owkg[report]'`.") from None
+    most = address_limit()
+    if most is not None and most < _ADDRESSES:
+        raise ValueError(
+            f"an HTML report needs addresses for {_ADDRESSES / 1e9:.0f} GB, and `ulimit -v` allows "
+            f"{most / 1e9:.3g} GB; a report that ends in .md or .tex needs none."
+        )
+
+
+def _bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script; once for all charts."""
+    require_html()
+    import altair as alt
+    from vl_convert import javascript_bundle
+
     version = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
     return javascript_bundle(vl_version=version)  # pyright: ignore[reportCallIssue]: not as it is declared
 

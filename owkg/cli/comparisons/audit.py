@@ -116,12 +116,14 @@ def audit(
     systems = named_files(files, name)
     given = [*map(Path, [qrels] if qrels else []), *(judged or ()), sample]
     if report:
-        from owkg.report import ENDINGS
+        from owkg.report import ENDINGS, require_html
 
         for path in report:
             if path.suffix not in ENDINGS:
                 raise ValueError(f"`report` must end in {', '.join(ENDINGS)}, got {path.name!r}.")
         check_writable(report, [*files, *(lists or ()), *given])
+        if any(path.suffix == ".html" for path in report):
+            require_html()
     if out is not None:
         from owkg.pools.missing import AUDIT_SHEET
 
