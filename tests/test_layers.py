@@ -168,3 +168,32 @@ def test_forbidden_things_are_seen(source):
 
 def test_allowed_things_pass():
     assert not forbidden("np.load(x, allow_pickle=False)\nrng = np.random.default_rng(0)\nx.y = 1")
+
+
+# --- what may talk to other machines
+
+NETWORK = (
+    "socket", "ssl", "http", "urllib.request", "urllib3", "ftplib", "smtplib", "requests", "httpx", "aiohttp",
+    "webbrowser", "distributed",
+)  # fmt: skip
+# Training on several processes, and nothing else.
+TALKS = ("owkg/train/hosts.py", "owkg/train/workers.py")
+
+
+def networked(source: str) -> list[str]:
+    """Imports in `source` of what can open a connection."""
+    return [
+        name for _, name in imported(source, "") if any(f"{name}.".startswith(f"{one}.") for one in NETWORK)
+    ]
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=_name)
+def test_nothing_but_training_talks_to_other_machines(path):
+    assert not networked(path.read_text(encoding="utf-8")) or _name(path) in TALKS
+
+
+@pytest.mark.parametrize(
+    "source", ["import socket", "from urllib.request import urlopen", "import http.client"]
+)
+def test_connections_are_seen(source):
+    assert networked(source)
