@@ -126,8 +126,6 @@ def evaluate(
         >>> rows = [row | {"tail": t, "optimistic": r, "pessimistic": r} for t, r in (("b", 1), ("c", 4))]
         >>> evaluate(pl.DataFrame(rows), ["mrr", "hits@3"])["value"].to_list()
         [0.625, 0.5]
-        >>> evaluate([1, 4, 2.5], "mrr", candidates=9)["value"].item()
-        0.55
     """
     chosen = metrics_named(metrics)
     alone = is_list(ranks)

@@ -79,8 +79,7 @@ def _refuse_lacking(table: pl.DataFrame, source: str) -> None:
     """ValueError for a table that lacks candidates and nothing else."""
     if set(REQUIRED) - {"candidates"} <= set(table.columns):
         raise ValueError(
-            f"{source}: `candidates` must be an option or the column candidates, got it nowhere, nor a graph "
-            "(`kg`) that gives it."
+            f"{source}: no column candidates; `candidates` says how many there are, or the graph (`kg`)."
         )
 
 

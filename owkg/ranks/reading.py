@@ -163,8 +163,9 @@ def _ranked(table: pl.DataFrame, reading: TableReading, *, source: str, place: P
             raise ValueError(f"{source}: {TIES_UNKNOWN}.")
         return table
     if "rank" not in table.columns:
-        if {"optimistic", "pessimistic"} & {*table.columns}:
-            return table
+        if {"optimistic", "pessimistic"} <= {*table.columns}:
+            name = "untied" if reading.untied else "realistic"
+            raise ArgumentError(name, f"has no effect on {source}, which has both ranks of each task.")
         raise ValueError(f"{source}: no column rank; columns found: {listed(table.columns)}.")
     tied = [name for name in ("optimistic", "pessimistic") if name in table.columns]
     if tied:

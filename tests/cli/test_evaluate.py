@@ -183,7 +183,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         (f"{OF_FILE} --filter ,", "--filter must name splits, or be none, got ','"),
         (f"{OF_FILE} --name ''", "--name is empty"),
         (f"{OF_FILE} --step best", "--step has no effect with --embeddings, got 'best'"),
-        (f"{OF_FILE} --sides both", "--sides must be head, tail, or both, each once, got ['both']"),
+        (f"{OF_FILE} --sides both", "--sides must be head, tail, or both, each once, got both"),
         (f"{OF_FILE} --tolerance -1", "--tolerance must be"),
         (f"{OF_FILE} --tolerance 0.1 --score", "--tolerance must be 0 with it, got 0.1"),
         (OF_FILE.replace("out.parquet", "out.txt"), "a rank table's name ends in"),

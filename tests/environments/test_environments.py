@@ -95,7 +95,8 @@ def test_an_ascii_terminal_gets_escapes_and_a_note(given):
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_ends_a_command_in_order(name):
     code = (
-        "import time, owkg.cli.errors, owkg.cli.main as m\n"
+        "import signal, time, owkg.cli.errors, owkg.cli.main as m\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # ignored under nohup
         "def work():\n"
         "    try: print('ready', flush=True); time.sleep(60)\n"
         "    finally: print('put away', flush=True)\n"

@@ -256,7 +256,7 @@ def test_arrays_and_lists_of_ranks():
 @pytest.mark.parametrize(
     ("ranks", "options", "message"),
     [
-        ([1, 2], {}, "`candidates` must be an option or the column candidates, got it nowhere"),
+        ([1, 2], {}, "no column candidates; `candidates` says how many"),
         ([[1, 2, 3]], {"candidates": 9}, r"`ranks` must be ranks, numbers of shape \[n\], .* shape \(1, 3\)"),
         ([], {"candidates": 9}, "`ranks` must be ranks"),
         (["a", "b"], {"candidates": 9}, "`ranks` must be ranks"),

@@ -64,8 +64,8 @@ def test_all_and_other_columns():
 @pytest.mark.parametrize(
     ("change", "shown"),
     [
-        ({"share": 0}, "`share` must leave a triple, got 0 of 5"),
-        ({"share": 1.01}, r"`share` must be in \[0, 1\], got 1.01"),
+        ({"share": 0}, r"`share` must be in \(0, 1\], got 0"),
+        ({"share": 1.01}, r"`share` must be in \(0, 1\], got 1.01"),
         ({"share": -0.1}, "`share`"),
         ({"share": float("nan")}, "`share`"),
         ({"share": 0.05}, "`share` must leave a triple"),

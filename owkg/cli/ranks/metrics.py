@@ -126,6 +126,8 @@ def metrics(
     if not files:
         raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
     names = None if name is None else file_names_given(files, name)
+    if mean_of_sides:
+        given.refuse(_OF_TASKS, "has no effect with --mean-of-sides")
     if keys == "pykeen" and format_ != "json":
         raise ValueError(f"`keys` pykeen is a form of --format json, got --format {format_}.")
     if interval == "analytic":
@@ -133,7 +135,6 @@ def metrics(
         given.refuse(["replicates"], why)
     reading = tables.reading()
     if mean_of_sides:
-        given.refuse(_OF_TASKS, "has no effect with --mean-of-sides")
         if format_ not in ("table", "json"):
             raise ValueError(f"`format` must be table or json with --mean-of-sides, got {format_}.")
         _print_side_means(files, metric, format_, reading=reading, names=names)
