@@ -99,7 +99,7 @@ def test_chances_are_hypergeometric():
         (lambda: full_values(table([1, 2], 9), [], num_entities=99), "`metrics` must name at least one"),
         (
             lambda: full_values_of_published({"mrr": 2.0}, negatives=5, num_entities=99),
-            "`published` must be in \[0.166667, 1\] for mrr, got 2.0; percentages",
+            r"`published` must be in \[0.166667, 1\] for mrr, got 2.0; percentages",
         ),
         (
             lambda: full_values_of_published({"mrr": 0.5, "hits@1": 0.9}, negatives=5, num_entities=99),

@@ -45,7 +45,7 @@ def test_a_rank_is_both_ranks(saved):
         (
             f"{HEADER}\na,r,b,tail,1\n",
             None,
-            ": `num_candidates` must be an option or the column candidates, got it n",
+            ": no column candidates; `num_candidates` says how many there are",
         ),
         (
             f"{HEADER},candidates\na,r,b,tail,1,9\n",
