@@ -142,9 +142,14 @@ def find_layout(folder: Path) -> str:
         layout = next(iter(whole), "labelled")
         left = [name for other, found in marked.items() if other not in (layout, *whole) for name in found]
         left = [name for name in left if name not in whole.get(layout, ())]
+        said = f"{folder}: is read as {layout}, and leaves out"
         if left:
-            text = f"{folder}: is read as {layout}, and leaves out {', '.join(sorted(set(left)))}"
-            warnings.warn(f"{text}: the other files of their layout are not there.", stacklevel=2)
+            left = sorted(set(left))
+            text = f"{said} {', '.join(left)}: the other files of their layout are not there."
+            warnings.warn(text, stacklevel=2)
+        elif layout == "openke" and has_text:  # LibKGE and PyKEEN leave their sources there
+            text = ", ".join(name for names in _found_splits(names, "labelled").values() for name in names)
+            warnings.warn(f"{said} {text}; `layout` reads them (labelled).", stacklevel=2)
         return layout
     if marked:
         return next(iter(marked))

@@ -361,3 +361,12 @@ def test_the_folders_of_the_page_are_read_as_it_says(made, files, command):
     graph = read_graph(made(held) / folder, layout=layout or None)
     assert len(graph.splits["train"]) == 2
     assert len(graph.splits["test"]) == 1
+
+
+def test_triples_beside_a_whole_openke_folder_are_left_out_with_a_note(tmp_path):
+    maps = {"entity2id.txt": "2\na\t0\nb\t1\n", "relation2id.txt": "1\nr\t0\n"}
+    for name, text in (maps | {"train2id.txt": "1\n0 1 0\n", "train.txt": "b\tr\ta\n"}).items():
+        (tmp_path / name).write_text(text)
+    with pytest.warns(UserWarning, match=r"is read as openke, and leaves out train.txt; `layout` reads"):
+        assert read_graph(tmp_path).splits["train"].tolist() == [[0, 0, 1]]
+    assert read_graph(tmp_path, layout="labelled").splits["train"].tolist() == [[1, 0, 0]]
