@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from owkg.kg.read import Reading
     from owkg.metrics.measures import Metric
 
-# Where the library is.
-_OWN = str(Path(__file__).parents[1])
-
 
 def check_readable(paths: Iterable[Path | None]) -> None:
     """Raises the OSError of the first file that cannot be opened; ValueError of a pipe. None is no file."""
@@ -159,12 +156,12 @@ def noted() -> Iterator[None]:
 
 
 def _telling(tell: Callable[[str], object]) -> Callable[..., None]:
-    """What shows warnings: it tells each text once; those of other libraries are notes beside the output."""
+    """What shows warnings: it tells each text once; those of JAX are notes beside the output."""
     said: set[str] = set()
 
     def show(message: Warning | str, _: type[Warning], file: str, *__: object, **___: object) -> None:
         if str(message) not in said:
             said.add(str(message))
-            (tell if file.startswith(_OWN) else noted_line)(str(message))
+            (noted_line if "jax" in Path(file).parts else tell)(str(message))
 
     return show

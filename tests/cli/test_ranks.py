@@ -252,7 +252,7 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ),
         (
             "list.csv --untied --out out.csv",
-            "list.csv: --candidates must be an option or the column candidates",
+            "list.csv: no column candidates; --candidates says how many there are",
         ),
         (
             "scores.npz --kg graph --score --tolerance 0.1 --out out.csv",
