@@ -88,6 +88,8 @@ def _wanted(name: str) -> str:
 def _refuse(bad: pl.Series, given: pl.Series, where: Callable[[int], str], wanted: str) -> None:
     if bad.any():
         row = int(bad.arg_max() or 0)
+        if given[row] is None:
+            raise ValueError(f"{where(row)}: {given.name} is missing.")
         raise ValueError(f"{where(row)}: {wanted}, got {given[row]!r}.")
 
 

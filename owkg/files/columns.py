@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping
+from os import PathLike
 from typing import Any
 
 import polars as pl
@@ -124,12 +125,15 @@ def named(
 def frame_of(table: object, name: str = "table") -> pl.DataFrame:
     """A table of Python as a polars frame: one of polars or pandas, a mapping of columns, or a list of rows.
 
+    Levels of an index of pandas that have a name are columns; others are left out.
+
     Args:
         table: what is given.
         name: the argument that it comes from.
 
     Raises:
-        ValueError: naming the argument, if it is none of these, or its columns differ in length.
+        ValueError: naming the argument, if it is none of these, its columns differ in length, or a text has a
+            surrogate.
     """
     if isinstance(table, pl.DataFrame):
         return table
@@ -137,10 +141,11 @@ def frame_of(table: object, name: str = "table") -> pl.DataFrame:
         return table.collect()
     columns: Any = None
     if is_pandas(table):
-        columns = {str(label): _plain(series) for label, series in table.items()}  # pyright: ignore
-        if len(columns) < table.shape[1]:  # pyright: ignore[reportAttributeAccessIssue]
-            raise ArgumentError(name, "must have columns of different names.")
+        columns = _of_pandas(table, name)
     elif isinstance(table, Mapping):
+        if is_named_tables(table):
+            names = ", ".join(map(repr, list(table)[:3]))
+            raise ArgumentError(name, f"must be one table, got a table or path by each name: {names}.")
         columns = {str(label): _plain(column) for label, column in table.items()}
     elif isinstance(table, list) and table and all(isinstance(row, Mapping) for row in table):
         columns = table
@@ -149,6 +154,8 @@ def frame_of(table: object, name: str = "table") -> pl.DataFrame:
         raise ArgumentError(name, f"{must}, got {type(table).__name__}.")
     try:
         return pl.DataFrame(columns, strict=True, infer_schema_length=None)
+    except UnicodeEncodeError as error:
+        raise ArgumentError(name, f"must hold text that UTF-8 can write, got {error.object!r}.") from None
     except (pl.exceptions.PolarsError, ValueError, TypeError, OverflowError) as error:
         raise ArgumentError(name, f"must be columns of one length and type each ({error}).") from None
 
@@ -159,10 +166,39 @@ def is_table(table: object) -> bool:
     return isinstance(table, pl.DataFrame | pl.LazyFrame | Mapping) or is_pandas(table) or rows
 
 
+def is_named_tables(given: object) -> bool:
+    """Whether it is tables, or where they are, by name: {name: table}; a mapping of columns is not."""
+    if not isinstance(given, Mapping) or not given:
+        return False
+    texts = [isinstance(one, str) for one in given.values()]
+    if all(texts):  # of columns, each has one value for all rows
+        return not {"head", "relation", "tail"} & set(given)
+    return all(text or isinstance(one, PathLike) or is_table(one)
+               for text, one in zip(texts, given.values(), strict=True))  # fmt: skip
+
+
 def is_pandas(table: object) -> bool:
     """Whether it is a DataFrame of pandas, which is not imported."""
     kind = type(table)
     return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
+
+
+def _of_pandas(table: Any, name: str) -> dict[str, Any]:
+    """The columns of a frame of pandas, the levels of its index that have a name ahead of the others."""
+    columns = {str(label): _plain(series) for label, series in table.items()}
+    if len(columns) < table.shape[1]:
+        raise ArgumentError(name, "must have columns of different names.")
+    levels: dict[str, Any] = {}
+    for number, label in enumerate(table.index.names):
+        if label is None:
+            continue
+        level = _plain(table.index.get_level_values(number).to_series())
+        if str(label) in levels or (str(label) in columns and list(columns[str(label)]) != list(level)):
+            raise ArgumentError(
+                name, f"must have columns and levels of the index of different names, got {label!r} twice."
+            )
+        levels[str(label)] = level
+    return levels | columns
 
 
 def _plain(column: Any) -> Any:

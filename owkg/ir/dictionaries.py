@@ -50,9 +50,11 @@ def frame_of(held: Mapping[Any, Any], value: str, where: str) -> pl.DataFrame:
         raise ValueError(f"{where} {_SHAPE}, got no answer to any query.")
     kind = pl.Int64 if whole else pl.Float64
     values = pl.Series([int(one) if whole else float(one) for one in numbers], dtype=kind)
-    return pl.DataFrame({"query": queries, "answer": answers}).select(
-        pl.lit(None, pl.UInt32).alias("line"), "query", "answer", values.alias(value)
-    )
+    try:
+        frame = pl.DataFrame({"query": queries, "answer": answers})
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where} must hold text that UTF-8 can write, got {error.object!r}.") from None
+    return frame.select(pl.lit(None, pl.UInt32).alias("line"), "query", "answer", values.alias(value))
 
 
 def _is_number(number: Any, *, whole: bool) -> bool:

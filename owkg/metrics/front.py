@@ -8,7 +8,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError, naming
-from owkg.files.columns import is_table
+from owkg.files.columns import is_named_tables, is_table
 from owkg.keys import checked_key
 from owkg.kg.graph import KnowledgeGraph, graph_checked
 from owkg.metrics.fold import SIDES, Breakdown
@@ -94,6 +94,8 @@ def evaluate(
             values are means over the seeds of a model, and intervals are over queries and seeds; each seed
             ranks the same tasks. The path of a file, as `owkg.read_ranks`; a folder of Parquet files, a
             pattern of their names or an `owkg.ranks.RankDataset` is read a part at a time where it is large.
+            Several tables or paths by name, {name: table}, are each evaluated by itself, as a model of that
+            name.
         metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
         by: columns that divide the ranking tasks: side, ties, and one of relation, category, popularity,
             half-link and seed.
@@ -128,8 +130,21 @@ def evaluate(
         [0.625, 0.5]
     """
     chosen = metrics_named(metrics)
-    alone = is_list(ranks)
-    reading = TableReading(columns or {}, untied, realistic or (alone and not untied), candidates, ids)
+    if is_named_tables(ranks):
+        options: dict[str, Any] = {
+            **{
+                "by": by,
+                "side": side,
+                "ties": ties,
+                "ci": ci,
+                "interval": interval,
+                "replicates": replicates,
+            },
+            **{"seed": seed, "num_entities": num_entities, "graph": graph, "columns": columns},
+            **{"untied": untied, "realistic": realistic, "candidates": candidates, "ids": ids},
+        }
+        return _by_name(ranks, chosen, on_progress=on_progress, **options)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids)
     needed_by = "interval" if ci is not None and interval != "analytic" else None
     table = _table(ranks, needed_by, reading, graph)
     if ci is not None:
@@ -154,7 +169,7 @@ def evaluate(
         sides = list(dict.fromkeys(one for name in sides for one in _SIDES.get(name, (name,))))
     every = tuple(Ties) if "ties" in names else Ties.REALISTIC
     rules = checks.names("ties", every if ties is None else ties)
-    options: dict[str, Any] = {
+    options = {
         "by": groups,
         "sides": sides,
         "ties": rules,
@@ -183,6 +198,25 @@ def evaluate(
     return found.select(*first, *group, *rest, *left)
 
 
+def _by_name(tables: Mapping[Any, Ranks], metrics: list[Metric] | None, **options: Any) -> pl.DataFrame:
+    """What `evaluate` says of each of several tables, one below the other, whose names are the column model."""
+    found: list[pl.DataFrame] = []
+    for name, table in tables.items():
+        if not isinstance(name, str) or not name:
+            raise ArgumentError("ranks", f"must be called by text that is not empty, got {name!r}.")
+        try:
+            one = evaluate(table, metrics, **options)
+        except ArgumentError as error:
+            if error.name != "ranks":
+                raise
+            raise ArgumentError("ranks", f"of the name {name!r} {error.message}") from None
+        if "model" in one.columns and (count := one["model"].n_unique()) > 1:
+            text = f"must hold one model by each name, got {count} by the name {name!r}"
+            raise ArgumentError("ranks", f"{text}; without names each is evaluated by itself.")
+        found.append(one.select(pl.lit(name).alias("model"), pl.exclude("model")))
+    return pl.concat(found, how="diagonal_relaxed")
+
+
 def _table(
     ranks: Any, needed_by: str | None, reading: TableReading, graph: KnowledgeGraph | None
 ) -> RankTable | RankDataset:
@@ -200,6 +234,9 @@ def _table(
     elif not (isinstance(ranks, RankTable | str | PathLike) or is_table(ranks) or is_list(ranks)):
         must = "must be of owkg.read_ranks or owkg.rank, a DataFrame, columns, an array of ranks, or a path"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
+    first = ranks[0] if isinstance(ranks, list | tuple) and ranks and not is_table(ranks) else None
+    if isinstance(first, RankTable) or is_table(first):
+        raise ArgumentError("ranks", "must have names where they are several tables: {name: table, ...}.")
     try:
         with naming({"table": "`ranks`"}):
             found = read_lacking(ranks, graph, reading)

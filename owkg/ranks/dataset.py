@@ -115,7 +115,7 @@ class RankDataset:
             schema, rows, unpacked = parquet_rows(file)
             own = names_of(schema, reading, source=str(file), told=not found)
             kinds = pl.DataFrame(schema={new: schema[old] for old, new in own.items()})
-            formed_schema = formed(kinds, reading, source=str(file), place=str)[0].schema
+            formed_schema = formed(kinds, reading, source=str(file), place=str, found=schema)[0].schema
             named = _named(file, base)
             if twice := [name for name in named if name in formed_schema]:
                 raise ValueError(
@@ -125,7 +125,9 @@ class RankDataset:
             one = DatasetFile(file, named, types, rows, unpacked, own, state)
             found.append(one._replace(rows=rows * one.sides))
         given = ["candidates"] if lacking else []
-        require_columns([*found[0].schema, *given], str(found[0].path))
+        first = found[0]
+        own = [*first.names, *first.named]
+        require_columns([*first.schema, *given], str(first.path), own)
         files = tuple(file for file in _alike(found) if file.rows)
         if not files:
             raise ArgumentError("ranks", f"must have rows, got none in {len(found):,} files of {path}.")
@@ -252,9 +254,8 @@ class RankDataset:
             scan = file.scan(*own)
             for start in range(0, file.rows // file.sides, size):
                 rows = collected_scan(file.path, scan.slice(start, size))
-                rows, place = formed(
-                    rows, self.reading, source=str(file.path), place=_places(file.path, start)
-                )
+                place = _places(file.path, start)
+                rows, place = formed(rows, self.reading, source=str(file.path), place=place, found=file.names)
                 rows = rows.with_columns(**{name: pl.lit(text) for name, text in file.named.items()})
                 if self.lacks_candidates:
                     rows = rows.with_columns(candidates=pl.lit(OPEN))

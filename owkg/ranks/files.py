@@ -56,7 +56,7 @@ def read_ranks(
     Args:
         path: ends in .parquet, .csv, .tsv, .csv.gz, .tsv.gz or .npy; a folder of Parquet files or a pattern
             of their names; or a DataFrame of polars or pandas, a mapping of columns, a list of rows. An array
-            or .npy file holds ranks, [n], or [n, 2], of the head and the tail.
+            or .npy file holds ranks, [n], or [n, 2], of the head and the tail, realistic unless `untied`.
         graph: whose triples are ranked. It adds popularity and category, and where the table has no column
             candidates, it gives them: filtered by train, valid, test and the split that is ranked
             (`ranks_from_list` takes other filters). None: nothing is added.
@@ -145,7 +145,7 @@ def read_lacking(
     if is_table(source):
         return made(frame_of(source), reading, graph, source="table", **options)
     if is_list(source):
-        return made(*_of_array("ranks", source, reading), graph, source="ranks", **options)
+        return _without_rest(made(*_of_array("ranks", source, reading), graph, source="ranks", **options))
     path = checks.path("path", source)
     if is_dataset(path):
         return _whole(RankDataset.of(path, reading, lacking=graph is not None), graph, complete=complete)
@@ -156,7 +156,7 @@ def read_lacking(
         table, about, _ = own.imported(path, graph if "graph" in own.options else None)
         return made(table, reading, graph, about=about, **options)
     if path.suffix.lower() == ".npy":
-        return made(*_of_array(str(path), _array(path), reading), graph, **options)
+        return _without_rest(made(*_of_array(str(path), _array(path), reading), graph, **options))
     if separator(path) is not None:
         table, place = read_text_table(path)
         return made(table, reading, graph, place=place, **options)
@@ -194,7 +194,10 @@ def _array(path: Path) -> np.ndarray:
 
 
 def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataFrame, TableReading]:
-    """The columns of an array of ranks, and what they are called. Warns which of two is of which side."""
+    """The columns of an array of ranks, and what they are called, realistic ranks unless it is said.
+
+    Warns (UserWarning) of realistic ranks, and which of two columns is of which side.
+    """
     try:
         ranks = np.asarray(array)
     except (ValueError, TypeError) as error:
@@ -207,6 +210,15 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
         raise ArgumentError("ranks", f"{text}.") if name == "ranks" else ValueError(f"{name}: {text}.")
     ranks = ranks.reshape(len(ranks), -1)
     table = pl.DataFrame({str(i): np.ascontiguousarray(column) for i, column in enumerate(ranks.T)})
+    alone = not reading.columns or bool({"rank", "head_rank", "tail_rank"} & {*reading.columns})
+    if alone and not (reading.untied or reading.realistic):
+        reading = replace(reading, realistic=True)
+        warnings.warn(
+            f"{name}: ranks are taken for realistic ones, the means of the optimistic and the pessimistic "
+            "rank; the option untied takes them as free of ties.",
+            UserWarning,
+            stacklevel=3,
+        )
     if reading.columns:
         return table, reading
     if table.width == 1:
@@ -218,6 +230,11 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
         stacklevel=3,
     )
     return table, replace(reading, columns={"head_rank": "0", "tail_rank": "1"})
+
+
+def _without_rest(table: RankTable) -> RankTable:
+    """The rank table of an array without the columns of the array that nothing was said of."""
+    return RankTable.trusted(table.frame.drop("0", "1", strict=False), table.about)
 
 
 def _about(path: Path) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from owkg.ranks.reading import (
     tell_of_numbers,
     wide_sides,
 )
-from owkg.ranks.table import RANKS, REQUIRED, TRIPLE, RankTable, validated_at
+from owkg.ranks.table import RANKS, REQUIRED, TRIPLE, RankTable, require_columns, validated_at
 
 
 def made(
@@ -52,19 +52,21 @@ def made(
         ValueError: naming the table, the row or the argument.
     """
     said, of_rows = dict(about or {}), place or (lambda row: f"{source}, row {row + 1}")
-    names = names_of(table.columns, reading, source=source)
+    found = table.columns
+    names = names_of(found, reading, source=source)
     if len(names) < table.width or any(old != new for old, new in names.items()):
         table = table.select(pl.col(old).alias(new) for old, new in names.items())
-    table, where = formed(table, reading, source=source, place=of_rows)
+    table, where = formed(table, reading, source=source, place=of_rows, found=found)
     table = asked(table, reading, graph, wide_sides(names.values()), source=source)
+    lacks = lacks_candidates(table.columns)
+    if lacks and graph is None and (reading.untied or reading.realistic):
+        _refuse_lacking(table, source)
+    require_columns([*table.columns, *(["candidates"] if lacks and graph is not None else [])], source, found)
     if reading.ids:
         table = by_labels(table, graph, source=source, place=where)
-    elif graph is not None and {*TRIPLE} <= {*table.columns}:
+    elif graph is not None:
         tell_of_numbers(table, graph, source=source)
-    if lacks := lacks_candidates(table.columns):
-        if graph is None and (reading.untied or reading.realistic):
-            _refuse_lacking(table, source)
-    elif graph is not None and reading.candidates is not None:
+    if not lacks and graph is not None and reading.candidates is not None:
         raise ArgumentError("candidates", "must be absent with a graph (`kg`), which gives the candidates.")
     if reading.filter_splits is not None and not lacks:
         raise ArgumentError("filter_splits", f"says nothing of {source}, which has its candidates already.")

@@ -1,7 +1,7 @@
 """What a user says of a table of ranks, and how the table becomes a rank table by it."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -12,11 +12,23 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.columns import columns_checked, final_names, listed
 from owkg.kg.graph import KnowledgeGraph
-from owkg.ranks.table import KNOWN, SIDES, TIES_UNKNOWN, TRIPLE, WIDE, whole_column
+from owkg.ranks.table import (
+    KNOWN,
+    OF_SIDES,
+    SIDES,
+    TIES_UNKNOWN,
+    TRIPLE,
+    WIDE,
+    Named,
+    Place,
+    cell,
+    hint_of_ranks,
+    refuse_nulls,
+    whole_column,
+)
 
-Place = Callable[[int], str]
-"""What messages call a row (from 0)."""
-
+# Up to here twice a rank is a float64.
+_MOST = 2**52
 # Candidates where they follow from a graph that is yet to be asked.
 OPEN = 2**53
 
@@ -87,7 +99,7 @@ def wide_sides(columns: Iterable[str]) -> list[str]:
 
 
 def formed(
-    table: pl.DataFrame, reading: TableReading, *, source: str, place: Place
+    table: pl.DataFrame, reading: TableReading, *, source: str, place: Place, found: Iterable[str]
 ) -> tuple[pl.DataFrame, Place]:
     """A table with one row for each ranking task, and with optimistic and pessimistic ranks.
 
@@ -96,6 +108,7 @@ def formed(
         reading: what is said of it.
         source: what messages call the table.
         place: what they call a row (from 0).
+        found: the columns as the table has them, for messages.
 
     Returns:
         The table, not yet validated, and what messages call its rows.
@@ -104,8 +117,8 @@ def formed(
         ValueError: naming the table or the row.
     """
     if sides := wide_sides(table.columns):
-        table, place = _long(table, sides, source), _repeated(place, len(table))
-    table = _ranked(table, reading, source=source, place=place)
+        table, place = _long(table, sides, source), _of_sides(place, len(table), sides)
+    table, place = _ranked(table, reading, source=source, place=place, found=found)
     if reading.candidates is not None:
         if "candidates" in table.columns:
             raise ValueError(
@@ -152,21 +165,38 @@ def _long(table: pl.DataFrame, sides: list[str], source: str) -> pl.DataFrame:
         raise ValueError(f"{source}: columns of head and tail must be of one type.") from None
 
 
-def _repeated(place: Place, rows: int) -> Place:
-    return lambda row: place(row % rows)
+def _of_sides(place: Place, rows: int, sides: list[str]) -> Named:
+    """What messages call the rows of `_long`, and what their columns are called in the wide table."""
+
+    def column(name: str, row: int) -> str:
+        return f"{sides[row // rows]}_{name}" if name in OF_SIDES else name
+
+    return Named(lambda row: place(row % rows), column)
 
 
-def _ranked(table: pl.DataFrame, reading: TableReading, *, source: str, place: Place) -> pl.DataFrame:
+def _of_rank(place: Place) -> Named:
+    """What messages call the rows of a table whose column rank became both ranks: these are its rank."""
+
+    def column(name: str, row: int) -> str:
+        name = "rank" if name in ("optimistic", "pessimistic") else name
+        return place.column(name, row) if isinstance(place, Named) else name
+
+    return Named(place, column)
+
+
+def _ranked(
+    table: pl.DataFrame, reading: TableReading, *, source: str, place: Place, found: Iterable[str]
+) -> tuple[pl.DataFrame, Place]:
     """The table with its column rank as the optimistic and the pessimistic rank, if that is asked for."""
     if not (reading.untied or reading.realistic):
         if "rank" in table.columns and not {*TRIPLE, "optimistic", "pessimistic"} & {*table.columns}:
             raise ValueError(f"{source}: {TIES_UNKNOWN}.")
-        return table
+        return table, place
     if "rank" not in table.columns:
         if {"optimistic", "pessimistic"} <= {*table.columns}:
             name = "untied" if reading.untied else "realistic"
             raise ArgumentError(name, f"has no effect on {source}, which has both ranks of each task.")
-        raise ValueError(f"{source}: no column rank; columns found: {listed(table.columns)}.")
+        raise ValueError(f"{source}: no column rank; columns found: {listed(found)}; {hint_of_ranks()}.")
     tied = [name for name in ("optimistic", "pessimistic") if name in table.columns]
     if tied:
         raise ValueError(
@@ -176,12 +206,11 @@ def _ranked(table: pl.DataFrame, reading: TableReading, *, source: str, place: P
     if reading.untied:
         _refuse_halves(rank, place)
         ranks = whole_column(rank, 1, source=source, place=place)
-        return table.drop("rank").with_columns(optimistic=ranks, pessimistic=ranks)
+        return table.drop("rank").with_columns(optimistic=ranks, pessimistic=ranks), _of_rank(place)
     doubled = _doubled(rank, place)
     halves = whole_column(doubled, 2, source=source, place=place)
-    return table.drop("rank").with_columns(
-        optimistic=halves // 2, pessimistic=(halves + 1) // 2, averaged=pl.lit(value=True)
-    )
+    both = {"optimistic": halves // 2, "pessimistic": (halves + 1) // 2}
+    return table.drop("rank").with_columns(**both, averaged=pl.lit(value=True)), _of_rank(place)
 
 
 def _numbers(rank: pl.Series) -> pl.Series:
@@ -199,7 +228,7 @@ def _refuse_halves(rank: pl.Series, place: Place) -> None:
     if half.any():
         row = int(half.arg_true()[0])
         raise ValueError(
-            f"{place(row)}: rank must be a whole number of at least 1, got {rank[row]!r}: half ranks are "
+            f"{cell(place, 'rank', row)} must be a whole number of at least 1, got {rank[row]!r}: half ranks are "
             "means of ties, which `realistic` takes."
         )
 
@@ -209,11 +238,15 @@ def _doubled(rank: pl.Series, place: Place) -> pl.Series:
     if not (rank.dtype.is_numeric() or rank.dtype == pl.String):
         return rank
     numbers = _numbers(rank)
-    good = (numbers.is_finite() & ((2 * numbers) % 1 == 0) & (numbers >= 1)).fill_null(value=False)
+    refuse_nulls(rank, place)
+    whole = (numbers.is_finite() & ((2 * numbers) % 1 == 0) & (numbers >= 1)).fill_null(value=False)
+    good = whole & (numbers <= _MOST)
     if not good.all():
-        row = int((~good).arg_true()[0])
+        row = int((~good.fill_null(value=False)).arg_true()[0])
+        most = f" and at most {_MOST:,}" if whole[row] else ""
         raise ValueError(
-            f"{place(row)}: rank must be whole or half, of at least 1, such as 2.5, got {rank[row]!r}."
+            f"{cell(place, 'rank', row)} must be whole or half, of at least 1{most}, such as 2.5, got "
+            f"{rank[row]!r}."
         )
     return (2 * numbers).alias("rank")
 
@@ -248,6 +281,8 @@ def asked(
         return table
     count = max(len(sides), 1)
     rows = len(table) // count
+    if reading.ids:
+        raise ArgumentError("ids", f"has no effect on {source}, which has no head, relation and tail.")
     if graph is None:
         if reading.split is not None:
             raise ArgumentError("split", "needs a graph (`kg`) that has this split.")
@@ -265,13 +300,15 @@ def asked(
             "head_rank=NAME or tail_rank=NAME."
         )
     split = "test" if reading.split is None else reading.split
-    if split not in graph.splits:
+    if split not in graph.splits and reading.split is not None:
         raise ArgumentError("split", f"must be one of {', '.join(graph.splits)}, got {split!r}.")
-    triples = graph.splits[split]
-    if len(triples) != rows:
+    triples = graph.splits.get(split)
+    if triples is None or len(triples) != rows:
+        has = "is not there" if triples is None else f"{len(triples):,} triples"
         raise ValueError(
-            f"{source}: has {rows:,} rows without triples, and the split {split} {len(triples):,} triples: "
-            "`split` must name the one whose triples were ranked, in their order."
+            f"{source}: has {rows:,} rows without triples, and the split {split} {has}: owkg ranks convert "
+            "--split (in Python owkg.read_ranks with split) takes another, whose triples were ranked in "
+            "their order."
         )
     _warn(f"{source}: row i is taken for triple i of the split {split}")
     return table.with_columns(**_labelled(np.tile(triples, (count, 1)), graph))

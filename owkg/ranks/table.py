@@ -1,10 +1,10 @@
 """The rank table: one row for each ranking task."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -30,8 +30,8 @@ OPTIONAL = (
     *("filtered", "bounded", "averaged"),
 )
 # What of both sides may stand in one row, as head_rank and tail_rank.
-_OF_SIDES = ("rank", "optimistic", "pessimistic", "candidates", "score")
-WIDE = tuple(f"{side}_{name}" for side in SIDES for name in _OF_SIDES)
+OF_SIDES = ("rank", "optimistic", "pessimistic", "candidates", "score")
+WIDE = tuple(f"{side}_{name}" for side in SIDES for name in OF_SIDES)
 """Columns of tables with one row a triple."""
 KNOWN = (*REQUIRED, "rank", *OPTIONAL, "score", "half_link", *WIDE)
 """What `columns` may give a column to."""
@@ -45,8 +45,28 @@ TIES_UNKNOWN = (
 # Up to here every whole number is a float64.
 _EXACT = 2**53
 
-# Where a row (from 0) stands, for messages.
-_Place = Callable[[int], str]
+Place = Callable[[int], str]
+"""What messages call a row (from 0)."""
+
+
+class Named(NamedTuple):
+    """A `Place` of rows that were made of others.
+
+    Attributes:
+        of_row: what messages call a row (from 0).
+        column: what a column is called where the row is from: rank, of optimistic; tail_rank, of rank.
+    """
+
+    of_row: Place
+    column: Callable[[str, int], str]
+
+    def __call__(self, row: int) -> str:
+        return self.of_row(row)
+
+
+def cell(place: Place, name: str, row: int) -> str:
+    """What messages call an entry: "ranks.csv, line 7: rank"."""
+    return f"{place(row)}: {place.column(name, row) if isinstance(place, Named) else name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +190,7 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     return validated_at(table, source=source, place=lambda row: f"{source}, row {row + 1}")
 
 
-def validated_at(table: object, *, source: str, place: _Place, part: bool = False) -> pl.DataFrame:
+def validated_at(table: object, *, source: str, place: Place, part: bool = False) -> pl.DataFrame:
     """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7".
 
     The weights of a `part` of a table may all be 0, and its labels stay categorical.
@@ -204,18 +224,27 @@ def validated_at(table: object, *, source: str, place: _Place, part: bool = Fals
     for low, high in (("pessimistic", "candidates"), ("optimistic", "pessimistic")):
         above = table[low] > table[high]
         if above.any():
-            bound = table[high][_first(above)]
-            _refuse(table[low], above, f"must be at most {high} ({bound})", place)
+            row = _first(above)
+            called, given = cell(place, low, row), table[low][row]
+            if called.endswith("rank"):  # that both ranks were made of
+                mean = (table["optimistic"][row] + given) / 2
+                given = int(mean) if mean.is_integer() else mean
+            raise ValueError(f"{called} must be at most {high} ({table[high][row]}), got {given!r}.")
     return table
 
 
-def require_columns(columns: Sequence[str], source: str) -> None:
-    """Raises ValueError if a column of rank tables is missing."""
+def require_columns(columns: Sequence[str], source: str, found: Iterable[str] | None = None) -> None:
+    """Raises ValueError if a column of rank tables is missing; `found` are those that the table came with."""
     if missing := [name for name in REQUIRED if name not in columns]:
         raise ValueError(
-            f"{source}: no column {', '.join(missing)}; columns found: {listed(columns)}"
-            f"{_hint(columns, missing)}."
+            f"{source}: no column {', '.join(missing)}; columns found: "
+            f"{listed(columns if found is None else found)}{_hint(columns, missing)}."
         )
+
+
+def hint_of_ranks() -> str:
+    """How to say which columns hold ranks."""
+    return "`columns` says which columns hold ranks, as rank=NAME, or head_rank=NAME,tail_rank=NAME"
 
 
 def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
@@ -224,6 +253,10 @@ def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
         return f"; {TIES_UNKNOWN}"
     if missing == ["candidates"]:
         return "; `candidates` or a graph (`kg`) may give them"
+    if missing == ["side"]:
+        return "; `columns` says which it is, as side=NAME; or of which side the ranks are, as tail_rank=NAME"
+    if {"optimistic", "pessimistic"} <= set(missing) and not set(TRIPLE) & set(missing):
+        return f"; {hint_of_ranks()}"
     return "; `columns` says which columns they are, as head=subject"
 
 
@@ -240,41 +273,42 @@ def _first(bad: pl.Series) -> int:
     return int(bad.arg_true()[0])
 
 
-def _refuse(column: pl.Series, bad: pl.Series, must: str, place: _Place) -> None:
+def _refuse(column: pl.Series, bad: pl.Series, must: str, place: Place) -> None:
     """Raises ValueError naming the first row of `bad`, the column and what stands there."""
     if bad.any():
         row = _first(bad)
-        raise ValueError(f"{place(row)}: {column.name} {must}, got {column[row]!r}.")
+        raise ValueError(f"{cell(place, column.name, row)} {must}, got {column[row]!r}.")
 
 
-def _refuse_nulls(column: pl.Series, place: _Place) -> None:
+def refuse_nulls(column: pl.Series, place: Place) -> None:
+    """Raises ValueError naming the first row in which the column has no entry."""
     if column.null_count():
-        raise ValueError(f"{place(_first(column.is_null()))}: {column.name} is missing.")
+        raise ValueError(f"{cell(place, column.name, _first(column.is_null()))} is missing.")
 
 
 def _refuse_type(column: pl.Series, must: str, source: str) -> ValueError:
     return ValueError(f"{source}: {column.name} must hold {must}, got values of type {column.dtype}.")
 
 
-def _label(column: pl.Series, source: str, place: _Place, *, part: bool) -> pl.Series:
+def _label(column: pl.Series, source: str, place: Place, *, part: bool) -> pl.Series:
     if column.dtype.is_integer():
         return whole_column(column, 0, source=source, place=place)
     if part and column.dtype in (pl.Categorical, pl.Enum):
-        _refuse_nulls(column, place)
+        refuse_nulls(column, place)
         return column
     return _text(column, source, place, must="labels (text) or ids (whole numbers)")
 
 
-def _text(column: pl.Series, source: str, place: _Place, must: str = "text") -> pl.Series:
-    _refuse_nulls(column, place)
+def _text(column: pl.Series, source: str, place: Place, must: str = "text") -> pl.Series:
+    refuse_nulls(column, place)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         raise _refuse_type(column, must, source)
     return column.cast(pl.String)
 
 
-def _numbers(column: pl.Series, must: str, source: str, place: _Place) -> pl.Series:
+def _numbers(column: pl.Series, must: str, source: str, place: Place) -> pl.Series:
     """The column as Float64, none missing."""
-    _refuse_nulls(column, place)
+    refuse_nulls(column, place)
     if not (column.dtype.is_numeric() or column.dtype == pl.String):
         raise _refuse_type(column, must, source)
     numbers = column.cast(pl.Float64, strict=False)
@@ -292,10 +326,10 @@ def _point(column: pl.Series, numbers: pl.Series) -> str:
     return " with a decimal point" if commas else ""
 
 
-def whole_column(column: pl.Series, low: int | None, *, source: str, place: _Place) -> pl.Series:
+def whole_column(column: pl.Series, low: int | None, *, source: str, place: Place) -> pl.Series:
     """The column as Int64, every entry a whole number of at least `low`, given as number or as text."""
     must = "must be a whole number" + ("" if low is None else f" of at least {low}")
-    _refuse_nulls(column, place)
+    refuse_nulls(column, place)
     if column.dtype.is_integer() or column.dtype == pl.String:
         numbers = column.cast(pl.Int64, strict=False)
         if column.dtype.is_integer():
@@ -304,7 +338,11 @@ def whole_column(column: pl.Series, low: int | None, *, source: str, place: _Pla
         numbers = None
     if numbers is None or numbers.null_count():
         floats = _numbers(column, "whole numbers", source, place)
-        exact = floats.is_finite() & (floats == floats.floor()) & (floats.abs() <= _EXACT)
+        whole = floats.is_finite() & (floats == floats.floor())
+        exact = whole & (floats.abs() <= _EXACT)
+        if not exact.all() and whole[row := _first(~exact)] and floats[row] > 0:
+            digits = column.dtype == pl.String and column[row].strip().lstrip("+").isdigit()
+            must += ", below 2^63" if digits else ", at most 2^53"
         _refuse(column, ~exact, must, place)
         numbers = floats.cast(pl.Int64)
     if low is not None:
@@ -312,7 +350,7 @@ def whole_column(column: pl.Series, low: int | None, *, source: str, place: _Pla
     return numbers
 
 
-def _weight(column: pl.Series, source: str, place: _Place, *, part: bool) -> pl.Series:
+def _weight(column: pl.Series, source: str, place: Place, *, part: bool) -> pl.Series:
     weights = _numbers(column, "numbers", source, place)
     _refuse(column, ~(weights.is_finite() & (weights >= 0)), "must be finite and at least 0", place)
     if not part and not (weights > 0).any():
@@ -320,15 +358,15 @@ def _weight(column: pl.Series, source: str, place: _Place, *, part: bool) -> pl.
     return weights
 
 
-def _score(column: pl.Series, source: str, place: _Place) -> pl.Series:
+def _score(column: pl.Series, source: str, place: Place) -> pl.Series:
     scores = _numbers(column, "numbers", source, place)
     _refuse(column, scores.is_nan(), "must not be NaN", place)
     return scores
 
 
-def _flag(column: pl.Series, source: str, place: _Place) -> pl.Series:
+def _flag(column: pl.Series, source: str, place: Place) -> pl.Series:
     """The column as Boolean, given as such or as the text that CSV files have for it."""
-    _refuse_nulls(column, place)
+    refuse_nulls(column, place)
     if column.dtype == pl.Boolean:
         return column
     must = "true or false"
