@@ -19,6 +19,7 @@ LABELS = ("positive", "negative", "unknown")
 
 # How tables write them: NTN's files have -1 for negative, scikit-learn's arrays 0.
 _SPELLED = {text: LABELS[0] if true else LABELS[1] for text, true in CLASSES.items()} | {"unknown": "unknown"}
+_WANTED = "label must be positive (1, true, yes), negative (0, -1, false, no) or unknown"
 _NEEDED = (*COLUMNS, "label", "score")
 _KNOWN = (*_NEEDED, "split", "model")
 
@@ -61,7 +62,7 @@ def checked_triples(
         _plain(table["score"]).cast(pl.Float64, strict=False),
     )
     for name in (*texts, "label"):
-        _refuse(found[name].is_null(), table[name], where, f"{name} must be {_wanted(name)}")
+        _refuse(found[name].is_null(), table[name], where, _WANTED)
     good = found["score"].is_finite().fill_null(value=False)
     _refuse(~good, table["score"], where, "score must be a finite number")
     key = [name for name in ("model", "split", *COLUMNS) if name in found.columns]
@@ -79,10 +80,6 @@ def checked_triples(
 def _plain(column: pl.Series) -> pl.Series:
     """The column, without spaces at the ends of texts."""
     return column.str.strip_chars() if column.dtype == pl.String else column
-
-
-def _wanted(name: str) -> str:
-    return "positive (1, true, yes), negative (0, -1, false, no) or unknown" if name == "label" else "there"
 
 
 def _refuse(bad: pl.Series, given: pl.Series, where: Callable[[int], str], wanted: str) -> None:

@@ -170,11 +170,15 @@ def is_named_tables(given: object) -> bool:
     """Whether it is tables, or where they are, by name: {name: table}; a mapping of columns is not."""
     if not isinstance(given, Mapping) or not given:
         return False
-    texts = [isinstance(one, str) for one in given.values()]
-    if all(texts):  # of columns, each has one value for all rows
+    values = list(given.values())
+    if all(isinstance(one, str) for one in values):  # of columns, each has one value for all rows
         return not {"head", "relation", "tail"} & set(given)
-    return all(text or isinstance(one, PathLike) or is_table(one)
-               for text, one in zip(texts, given.values(), strict=True))  # fmt: skip
+    return all(isinstance(one, str | PathLike) or is_table(one) or _is_own(one) for one in values)
+
+
+def _is_own(one: object) -> bool:
+    """Whether it is a table of owkg, a `RankTable` or `RankDataset`."""
+    return type(one).__module__.partition(".")[0] == "owkg"
 
 
 def is_pandas(table: object) -> bool:

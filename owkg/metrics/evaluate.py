@@ -35,7 +35,7 @@ from owkg.metrics.ties import Ties
 from owkg.rank_weights.catalogue import GMR, IGMR, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
-from owkg.ranks.tasks import Tasks, part_of, weighed
+from owkg.ranks.tasks import MOST_CANDIDATES, Tasks, part_of, weighed
 from owkg.stats.bootstrap import bounds, resampled_sums
 from owkg.stats.interval import IntervalMethod, intervals
 
@@ -47,9 +47,6 @@ _MANY_TASKS = 512
 # Tasks in files whose chance level is drawn at most.
 MOST_DRAWN = 2**20
 _UNKNOWN = Chance(NAN, NAN, NAN, NAN)
-
-# Candidates of one task, whose weights of ranks are all summed.
-_MOST = 10**8
 
 Estimates = dict[Ties, dict[str, Estimate]]
 
@@ -188,7 +185,9 @@ def evaluate(
 
 def refuse_many_candidates(tasks: Tasks) -> None:
     """Raises ValueError if a task has more candidates than weights of ranks are summed over."""
-    checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
+    checks.require(
+        "candidates", tasks.candidates, tasks.candidates <= MOST_CANDIDATES, f"at most {MOST_CANDIDATES:,}"
+    )
 
 
 def in_memory(tasks: Tasks, options: "EvaluationOptions") -> InMemory:
@@ -288,8 +287,8 @@ def checked_options(
     draws = checks.whole("draws", draws, 2)
     if num_entities is not None:
         num_entities = checks.whole("num_entities", num_entities, 1)
-        if num_entities > _MOST:
-            raise ArgumentError("num_entities", f"must be at most {_MOST:,}, got {num_entities:,}.")
+        if num_entities > MOST_CANDIDATES:
+            raise ArgumentError("num_entities", f"must be at most {MOST_CANDIDATES:,}, got {num_entities:,}.")
     key = checked_key(0 if key is None else key)
     mapped = frozenset(metric.name for metric in several if metric.adjustment is Adjustment.CDF)
     # Under their own names, but z until the end.

@@ -132,16 +132,20 @@ def evaluate(
     chosen = metrics_named(metrics)
     if is_named_tables(ranks):
         options: dict[str, Any] = {
-            **{
-                "by": by,
-                "side": side,
-                "ties": ties,
-                "ci": ci,
-                "interval": interval,
-                "replicates": replicates,
-            },
-            **{"seed": seed, "num_entities": num_entities, "graph": graph, "columns": columns},
-            **{"untied": untied, "realistic": realistic, "candidates": candidates, "ids": ids},
+            "by": by,
+            "side": side,
+            "ties": ties,
+            "ci": ci,
+            "interval": interval,
+            "replicates": replicates,
+            "seed": seed,
+            "num_entities": num_entities,
+            "graph": graph,
+            "columns": columns,
+            "untied": untied,
+            "realistic": realistic,
+            "candidates": candidates,
+            "ids": ids,
         }
         return _by_name(ranks, chosen, on_progress=on_progress, **options)
     reading = TableReading(columns or {}, untied, realistic, candidates, ids)
@@ -199,7 +203,7 @@ def evaluate(
 
 
 def _by_name(tables: Mapping[Any, Ranks], metrics: list[Metric] | None, **options: Any) -> pl.DataFrame:
-    """What `evaluate` says of each of several tables, one below the other, whose names are the column model."""
+    """What `evaluate` says of several tables, one below the other; the column model has their names."""
     found: list[pl.DataFrame] = []
     for name, table in tables.items():
         if not isinstance(name, str) or not name:

@@ -16,7 +16,7 @@ from owkg.files.begun import temporary_folder
 from owkg.files.storage import free_memory
 from owkg.ranks.dataset import RankDataset
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable
-from owkg.ranks.tasks import Tasks, tasks_of
+from owkg.ranks.tasks import MOST_CANDIDATES, Tasks, tasks_of
 
 # Bytes that a row takes while it is worked on, and what is there before any row.
 _ROW, _BASE = 200, 2**28
@@ -25,8 +25,6 @@ _ROWS, _FEWEST_ROWS = 2**22, 2**16
 _SIDES = (*SIDES, RELATION)
 # Columns of text, which are kept as the numbers of their entries.
 _TEXT = ("model", "category", "half_link")
-# Candidates at most, so that ranks are 32-bit integers.
-_MOST = 2**31 - 1
 _FLOATS, _FLAGS = ("weight",), ("filtered", "bounded", "averaged")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -247,8 +245,9 @@ def _columns(rows: pl.DataFrame, entries: dict[str, pl.Series], file: int) -> di
         elif name in _TEXT or name in TRIPLE:
             columns[name] = _numbered(column, entries[name]) if name in entries else column.to_numpy()
         elif name in RANKS:
-            if (most := int(column.max())) > _MOST:  # type: ignore[arg-type]
-                raise ArgumentError("ranks", f"must be at most {_MOST:,}, got {most:,} in the column {name}.")
+            if (most := int(column.max())) > MOST_CANDIDATES:  # type: ignore[arg-type]
+                text = f"must be at most {MOST_CANDIDATES:,}, got {most:,} in the column {name}"
+                raise ArgumentError("ranks", f"{text}.")
             columns[name] = column.to_numpy().astype(np.int32)
         else:
             kind = np.float64 if name in _FLOATS else np.bool_ if name in _FLAGS else np.int64

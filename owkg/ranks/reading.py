@@ -228,8 +228,8 @@ def _refuse_halves(rank: pl.Series, place: Place) -> None:
     if half.any():
         row = int(half.arg_true()[0])
         raise ValueError(
-            f"{cell(place, 'rank', row)} must be a whole number of at least 1, got {rank[row]!r}: half ranks are "
-            "means of ties, which `realistic` takes."
+            f"{cell(place, 'rank', row)} must be a whole number of at least 1, got {rank[row]!r}: half ranks "
+            "are means of ties, which `realistic` takes."
         )
 
 

@@ -13,6 +13,8 @@ from owkg.ranks.table import RANKS, RELATION, RankTable, validated
 
 # Up to here twice the sum of two ranks is a 32-bit integer.
 NARROW = 2**28
+MOST_CANDIDATES = 10**8
+"""Of one task: chance levels are sums over all its ranks."""
 
 
 class Tasks(NamedTuple):
@@ -228,9 +230,15 @@ def tasks_of(table: RankTable | pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
         Tasks, and the table with one row for each of them.
 
     Raises:
-        ValueError: as `owkg.ranks.validated`, or if two rows rank one task of one model and seed differently.
+        ValueError: as `owkg.ranks.validated`, if two rows rank one task of one model and seed differently, or
+            one has too many candidates.
     """
     table = validated(table)
+    for row in (table["candidates"] > MOST_CANDIDATES).arg_true().head(1):
+        raise ValueError(
+            f"row {row + 1}: candidates must be at most {MOST_CANDIDATES:,}, as chance levels are sums over "
+            f"all ranks; got {table['candidates'][row]:,}."
+        )
     (heads, tails), count = _codes(table["head"], table["tail"])
     is_tail = (table["side"] == "tail").to_numpy()
     narrow = np.int32 if count < 2**31 else np.int64

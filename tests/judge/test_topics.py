@@ -212,6 +212,7 @@ def test_a_no_break_space_is_part_of_a_field(tmp_path):
     [
         ("P", "P has a cutoff, a whole number from 1, as in P@10, got 'P'"),
         ("ndcg_cut.0", "nDCG has a cutoff"),
+        (f"nDCG@{10**20}", r"nDCG has a cutoff, a whole number from 1 and below 2\^53, as in nDCG@10"),
         ("P@1.5", "P has a cutoff"),
         ("RBP(p=1.2)", r"RBP has a persistence between 0 and 1, as in RBP\(p=0.8\), got"),
         ("Rprec@5", "Rprec has no cutoff"),
@@ -304,11 +305,18 @@ def test_dictionaries_are_runs_and_judgements():
         ({"q1": {"": 2.0}}, "must have text as its keys, not empty, got ''"),
         ({"q1": ["d1"]}, "got list for the query 'q1'"),
         ({}, "must be"),
+        ({"q1": {"\udc80": 2.0}}, r"`systems` must hold text that UTF-8 can write, got '\\udc80'"),
     ],
 )
 def test_bad_dictionaries(run, message):
     with pytest.raises(ValueError, match=message):
         evaluate_runs({"a": run}, QRELS)
+
+
+def test_a_lone_surrogate_in_a_file_is_named(tmp_path):
+    (tmp_path / "run.json").write_text('{"q1": {"\\udc80": 2.0}}')
+    with pytest.raises(ValueError, match=r"run\.json: must hold text that UTF-8 can write, got '\\udc80'"):
+        evaluate_runs([tmp_path / "run.json"], QRELS)
 
 
 def test_dictionaries_are_ranked_against_a_graph():

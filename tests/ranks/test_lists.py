@@ -41,7 +41,7 @@ def test_a_rank_is_both_ranks(saved):
     [
         (f"{HEADER}\na,r,b,tail,0\n", 9, ", line 2: rank must be a whole number of at least 1, got '0'"),
         (f"{HEADER}\na,r,b,tail,2.5\n", 9, ", line 2: rank must be a whole number of at least 1, got '2.5'"),
-        (f"{HEADER}\na,r,b,tail,10\n", 9, ", line 2: pessimistic must be at most candidates (9), got 10"),
+        (f"{HEADER}\na,r,b,tail,10\n", 9, ", line 2: rank must be at most candidates (9), got 10"),
         (
             f"{HEADER}\na,r,b,tail,1\n",
             None,
@@ -128,7 +128,7 @@ def test_the_filter_of_a_list(saved, graph):
             {},
             r"line 5: the graph has no triple 'a r d' in any split, .* \(1 of 4 rows",
         ),
-        (f"{HEADER}\na,r,c,tail,4\n", {}, r"line 2: pessimistic must be at most candidates \(3\), got 4"),
+        (f"{HEADER}\na,r,c,tail,4\n", {}, r"line 2: rank must be at most candidates \(3\), got 4"),
         (f"{HEADER},filtered\na,r,c,tail,1,false\n", {}, "`filter_splits` must say what filters"),
         ("rank\n3\n", {}, "`columns` must say of which side ranks without head, relation and tail are"),
         (ROWS, {"num_candidates": 4}, "`num_candidates` must be absent with a graph"),

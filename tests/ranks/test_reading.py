@@ -182,7 +182,7 @@ def test_a_row_for_both_sides(tmp_path, name):
     ]  # fmt: skip
     with pytest.raises(ValueError, match=r"ranks say nothing of ties: `untied`"):
         read_ranks(path, columns=columns, candidates=9)
-    with pytest.raises(ValueError, match=r"(line 3|row 2): pessimistic must be at most .*, got 9"):
+    with pytest.raises(ValueError, match=r"(line 3|row 2): tail_rank must be at most .*, got 9"):
         read_ranks(path, columns=columns, candidates=8, untied=True)
     one = read_ranks(path, columns={"tail_rank": "obj"}, untied=True, candidates=9).frame
     assert one["side"].to_list() == ["tail", "tail"]
@@ -268,11 +268,29 @@ def test_arrays_and_lists_of_ranks():
         ([[1, 2]], {"graph": GRAPH}, "has 1 rows without triples, and the split test 2 triples"),
         (3, {"candidates": 9}, "must be of owkg.read_ranks or owkg.rank, a DataFrame, .* got int"),
         ([[1, 2]], {"candidates": 9, "columns": {"rank": "2"}}, "names '2'; columns found: '0', '1'"),
+        ([TABLE, TABLE], {}, r"`ranks` must have names where they are several tables: \{name: table, ...\}"),
     ],
 )
 def test_bad_arrays(ranks, options, message):
     with pytest.raises(ValueError, match=message):
         owkg.evaluate(ranks, "mrr", **options)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_ranks_alone_are_realistic(tmp_path):
+    np.save(tmp_path / "r.npy", [1.0, 4.0, 2.5])
+    for given in ([1, 4, 2.5], np.array([1, 4, 2.5]), tmp_path / "r.npy"):
+        with pytest.warns(UserWarning, match="ranks are taken for realistic ones"):
+            assert read_ranks(given, candidates=9).averaged
+        assert owkg.evaluate(given, "mrr", candidates=9)["value"].item() == pytest.approx(0.55)
+    assert not read_ranks([1, 4], candidates=9, untied=True).averaged
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_other_column_of_an_array_is_left_out():
+    read = read_ranks([[1, 2], [1, 4]], untied=True, graph=GRAPH, columns={"tail_rank": "0"}).frame
+    assert read["optimistic"].to_list() == [1, 1]
+    assert not {"0", "1"} & set(read.columns)
 
 
 @pytest.mark.filterwarnings("ignore:.* row i is taken")
@@ -408,3 +426,113 @@ def test_columns_of_two_types_in_compare(other):
             owkg.compare({"a": one, "b": two}, "mrr", test="t")
     else:
         assert owkg.compare({"a": one, "b": two}, "mrr", test="t").pairs["difference"].item() == 0
+
+
+def test_levels_of_an_index_of_pandas_are_columns():
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame(ROWS | {"model": ["m", "n"], "weight": [1.0, 3.0]})
+    for levels in ("model", "weight", ["head", "relation", "tail"], ["candidates", "side"]):
+        given = rows.set_index(levels)
+        assert validated(given).select(TABLE.columns).equals(TABLE)
+        assert owkg.evaluate(given, "mrr")["value"].to_list() == pytest.approx([1.0, 0.4])
+    one = rows.drop(columns="model")
+    assert owkg.evaluate(one.set_index("weight"), "mrr")["value"].item() == pytest.approx((1 + 3 * 0.4) / 4)
+    assert validated(one.set_index("weight", drop=False))["weight"].to_list() == [1.0, 3.0]
+    other = one.set_axis(pandas.Index([5, 6], name="weight"))
+    with pytest.raises(ValueError, match="levels of the index of different names, got 'weight' twice"):
+        validated(other)
+
+
+@pytest.mark.parametrize("form", ["polars", "pandas", "columns", "rank table", "path"])
+def test_tables_by_name_are_models(tmp_path, form):
+    frame = {
+        "polars": lambda: TABLE,
+        "pandas": lambda: pytest.importorskip("pandas").DataFrame(ROWS),
+        "columns": lambda: ROWS,
+        "rank table": lambda: RankTable(TABLE),
+        "path": lambda: str(_written(TABLE, tmp_path / "r.csv")),
+    }[form]()
+    best = TABLE.with_columns(optimistic=1, pessimistic=1, model=pl.lit("other"))
+    found = owkg.evaluate({"a": frame, "b": best}, "mrr", ci=None)
+    assert found.select("model", "value").rows() == [("a", 0.7), ("b", 1.0)]
+    assert found.columns == owkg.evaluate(best, "mrr", ci=None).columns
+    with pytest.raises(
+        ValueError, match="`table` must be one table, got a table or path by each name: 'a', 'b'"
+    ):
+        validated({"a": frame, "b": best})
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"a": TABLE, "": TABLE}, "`ranks` must be called by text that is not empty, got ''"),
+        (
+            {"a": TABLE, "b": TABLE.drop("side")},
+            "`ranks` of the name 'b' must be a rank table: .*no column side",
+        ),
+        (
+            {"a": TABLE.with_columns(model=pl.col("head"))},
+            "must hold one model by each name, got 2 by .* 'a'",
+        ),
+    ],
+)
+def test_bad_tables_by_name(tables, message):
+    with pytest.raises(ValueError, match=message):
+        owkg.evaluate(tables, "mrr")
+
+
+@pytest.mark.parametrize("given", [ROWS | {"head": ["a", "\udc80"]}, ROWS | {"\udc80": [1, 2]}])
+def test_a_lone_surrogate_is_named(given):
+    with pytest.raises(ValueError, match=r"^`table` must hold text that UTF-8 can write, got '\\udc80'"):
+        validated(given)
+
+
+WIDE_TEXT = "h,r,t,head_rank,tail_rank\na,r,c,2,1\na,s,c,"
+LR = "h,r,t,lhs,rhs\na,r,c,1,2\n"
+NAMED = "head,relation,tail,side,rank,candidates\na,r,c,tail,1,9\na,s,c,tail,"
+
+
+@pytest.mark.filterwarnings("ignore:.*another spelling")
+@pytest.mark.parametrize(
+    ("text", "how", "message"),
+    [
+        (NAMED + "99999999999999999999,9", "realistic", "line 3: rank must be whole or half, of at least 1 and "
+         r"at most 4,503,599,627,370,496, .*, got '99999999999999999999'"),
+        (NAMED + "9,8", "realistic", r"line 3: rank must be at most candidates \(8\), got 9\."),
+        (NAMED + "8.5,8", "realistic", r"line 3: rank must be at most candidates \(8\), got 8\.5\."),
+        (NAMED + "9,8", "untied", r"line 3: rank must be at most candidates \(8\), got 9\."),
+        (WIDE_TEXT + "1,\n", "untied", "line 3: tail_rank is missing"),
+        (WIDE_TEXT + ",1\n", "realistic", "line 3: head_rank is missing"),
+        (WIDE_TEXT + "1,x\n", "realistic", "line 3: tail_rank must be whole or half"),
+        (WIDE_TEXT + "1,1.5\n", "untied", "line 3: tail_rank must be a whole number"),
+        ("h,r,t,rank\na,r,c,1\n", "untied", "no column side; columns found: h, r, t, rank; .* as side=NAME"),
+        (LR, "untied", "no column rank; columns found: h, r, t, lhs, rhs; `columns` says "
+         "which columns hold ranks, as rank=NAME, or head_rank=NAME,tail_rank=NAME"),
+        (LR, None, "columns found: h, r, t, lhs, rhs; .* head_rank=NAME,tail_rank=NAME"),
+        ("head_rank,tail_rank\n1,2\n", "untied", r"test 2 triples: owkg ranks convert --split \(in Python"),
+    ],
+)  # fmt: skip
+def test_messages_have_the_names_and_values_of_the_file(tmp_path, text, how, message):
+    (tmp_path / "r.csv").write_text(text)
+    graph = None if "candidates" in text else GRAPH
+    with pytest.raises(ValueError, match=message):
+        read_ranks(tmp_path / "r.csv", graph=graph, **({how: True} if how else {}))
+
+
+def test_columns_of_a_folder_are_as_they_stand_in_its_files(tmp_path):
+    path = _written(RENAMED.rename({"pessimistic": "worst"}), tmp_path / "f" / "0.parquet").parent
+    own = {name: column for name, column in OWN.items() if name != "side"}
+    with pytest.raises(
+        ValueError, match=r"no column side, .*; columns found: subject, relation, object, pred"
+    ):
+        read_ranks(path, columns=own)
+
+
+def test_more_candidates_than_ranks_are_summed_over(tmp_path):
+    wide = TABLE.with_columns(candidates=pl.Series([9, 3 * 10**9]))
+    assert read_ranks(_written(wide, tmp_path / "r.csv")).frame["candidates"][1] == 3 * 10**9
+    message = "row 2: candidates must be at most 100,000,000, .* got 3,000,000,000"
+    with pytest.raises(ValueError, match=message):
+        owkg.evaluate(tmp_path / "r.csv", "mrr")
+    with pytest.raises(ValueError, match=f"b: {message}"):
+        owkg.compare({"a": TABLE, "b": wide}, "mrr", test="t")

@@ -74,7 +74,12 @@ BAD_VALUES = [
     ("pessimistic", 5, "row 2: pessimistic must be at most candidates (4), got 5"),
     ("pessimistic", math.nan, "row 2: pessimistic must be a whole number of at least 1, got nan"),
     ("pessimistic", math.inf, "row 2: pessimistic must be a whole number of at least 1, got inf"),
-    ("pessimistic", 1e17, "row 2: pessimistic must be a whole number of at least 1, got 1e+17"),
+    ("pessimistic", 1e17, "row 2: pessimistic must be a whole number of at least 1, at most 2^53, got 1e+17"),
+    (
+        "candidates",
+        "9" * 20,
+        f"row 2: candidates must be a whole number of at least 1, below 2^63, got '{'9' * 20}'",
+    ),
     ("candidates", 0, "row 2: candidates must be a whole number of at least 1, got 0"),
     ("candidates", 3, "row 2: pessimistic must be at most candidates (3), got 4"),
     ("candidates", None, "row 2: candidates is missing"),
