@@ -496,8 +496,8 @@ NAMED = "head,relation,tail,side,rank,candidates\na,r,c,tail,1,9\na,s,c,tail,"
 @pytest.mark.parametrize(
     ("text", "how", "message"),
     [
-        (NAMED + "99999999999999999999,9", "realistic", "line 3: rank must be whole or half, of at least 1 and "
-         r"at most 4,503,599,627,370,496, .*, got '99999999999999999999'"),
+        (NAMED + "99999999999999999999,9", "realistic", "line 3: rank must be whole or half, of at least 1 "
+         r"and at most 4,503,599,627,370,496, .*, got '99999999999999999999'"),
         (NAMED + "9,8", "realistic", r"line 3: rank must be at most candidates \(8\), got 9\."),
         (NAMED + "8.5,8", "realistic", r"line 3: rank must be at most candidates \(8\), got 8\.5\."),
         (NAMED + "9,8", "untied", r"line 3: rank must be at most candidates \(8\), got 9\."),
