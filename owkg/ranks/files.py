@@ -182,7 +182,10 @@ def _whole(dataset: RankDataset, graph: KnowledgeGraph | None, *, complete: bool
 def _readable(path: Path) -> Path:
     """`path` if its suffix is that of a table or an array of ranks; ValueError otherwise."""
     require_rereadable(path)
-    return path if path.suffix.lower() == ".npy" else path_checked(path)
+    if path.suffix.lower() != ".npy" and not is_rank_table(path):
+        hint = "owkg ranks convert makes one of scores (.npz), runs and lists"
+        raise ValueError(f"{path}: a rank table's name ends in {_SUFFIXES}; {hint}.")
+    return path
 
 
 def _array(path: Path) -> np.ndarray:

@@ -121,6 +121,19 @@ def test_another_order_of_columns_is_named(tmp_path, order, named, entities, rel
     assert f"is the order of the columns {named}?" in text
 
 
+@pytest.mark.parametrize("entities", [6, 200])
+def test_few_tails_and_many_relations_are_named(tmp_path, entities):
+    rows = [(f"p{h}", f"is_{h % 2}", f"p{h + 1}" if entities < 10 else f"item {h}") for h in range(entities)]
+    assert _said(_written(tmp_path, rows, splits=("train", "test"))) == []
+    (text,) = _said(_written(tmp_path, rows[: entities - 1], order=(0, 2, 1), splits=("train", "test")))
+    assert "is the order of the columns head, tail, relation?" in text
+
+
+def test_a_small_graph_whose_relations_are_entities_too_is_not_suspected(tmp_path):
+    rows = [("is", "is", "kind"), ("has", "is", "kind"), ("a", "has", "b"), ("b", "is", "kind")]
+    assert _said(_written(tmp_path, rows, splits=("train",))) == []
+
+
 def test_relations_that_are_described_as_entities_are_no_other_order(tmp_path):
     about = [(f"is_{r}", "domain", f"class {r % 2}") for r in range(12)]
     assert _said(_written(tmp_path, _rows(relations=12) + about)) == []
