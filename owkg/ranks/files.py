@@ -78,7 +78,8 @@ def read_ranks(
             is unknown; if the file is not what its suffix says; or if its triples are not those of `graph`.
         OSError: if the file cannot be opened.
     """
-    reading = TableReading(columns or {}, untied, realistic, candidates, ids, split)
+    alone = is_list(path)
+    reading = TableReading(columns or {}, untied, realistic or (alone and not untied), candidates, ids, split)
     return read_lacking(path, graph, reading, complete=True)
 
 
