@@ -684,13 +684,20 @@ def _number_of_ids(
         there = np.zeros(largest + 1, bool)
         for ids in found:
             there[ids.to_numpy()] = True
-        distinct = np.count_nonzero(there)
+        distinct, zero = np.count_nonzero(there), bool(there[0])
     else:
-        distinct = pl.concat(found).n_unique()
+        distinct, zero = pl.concat(found).n_unique(), any((ids == 0).any() for ids in found)
     if largest + 1 > 2 * distinct:
         raise ValueError(
             f"{folder}: must hold at least half of the {kind} ids up to the largest, {largest}, "
             f"got {distinct} of them; if they are labels, say so (`layout` labelled)."
+        )
+    if not zero:
+        warnings.warn(
+            f"{folder}: the {kind} id 0 is in no triple; ids begin at 0, so that it is one more {kind}. "
+            "If ids begin at 1 here, `layout` labelled reads them as labels.",
+            UserWarning,
+            stacklevel=2,
         )
     return largest + 1
 

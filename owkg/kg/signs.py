@@ -76,7 +76,7 @@ def check_header(
         labels = graph.entities[head], graph.relations[relation], graph.entities[tail]
         columns = header_columns(labels)
         everywhere = len(firsts) > 1 and all(other == [head, relation, tail] for other in firsts.values())
-        if not (columns or everywhere) or not _only_first(graph, firsts[name]):
+        if not (columns or everywhere) or not _only_first(graph, firsts[name], entities_alone=bool(columns)):
             continue
         path, line = lines[name]
         if columns:
@@ -101,13 +101,15 @@ def header_message(fields: Sequence[str], found: Mapping[str, str], option: str 
     )
 
 
-def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> bool:
-    """Whether the labels of a triple occur in no other one, and there are others."""
+def _only_first(graph: KnowledgeGraph, triple: Sequence[int], *, entities_alone: bool) -> bool:
+    """Whether the labels of a triple, or of its entities alone, occur in no other triple; there are others."""
     head, relation, tail = triple
     others = 0
     for triples in graph.splits.values():
         same = (triples[:, 0] == head) & (triples[:, 1] == relation) & (triples[:, 2] == tail)
         for column, one in ((1, relation), (0, head), (2, tail), (0, tail), (2, head)):
+            if column == 1 and entities_alone:
+                continue
             if ((triples[:, column] == one) & ~same).any():
                 return False
         others += len(triples) - int(same.sum())

@@ -194,6 +194,14 @@ def test_integers_are_ids(made):
     assert graph.splits["train"].tolist() == [[0, 0, 3], [10, 1, 2], [5, 1, 6]]
 
 
+def test_ids_that_begin_at_one_are_noted(made):
+    folder = made({"train.txt": "1\t0\t2\n2\t0\t3\n"})
+    with pytest.warns(UserWarning, match="the entity id 0 is in no triple"):
+        graph = read_graph(folder)
+    assert (graph.num_entities, graph.num_relations) == (4, 1)
+    assert read_graph(folder, layout="labelled").num_entities == 3
+
+
 def test_integers_are_labels_where_not_all_columns_are_or_when_told(made):
     words = made({"train.txt": "10\tr\t2\n007\tr\t2\n"})
     assert read_graph(words).entities == ("007", "10", "2")

@@ -63,6 +63,16 @@ def test_a_header_line_is_an_error_that_names_file_and_line(tmp_path, header, id
     assert not any("header" in text for text in _said(folder, layout="labelled"))
 
 
+def test_a_header_whose_relation_is_one_of_the_file_is_a_header(tmp_path):
+    (tmp_path / "train.txt").write_text("h\tr\tt\na\tr\tb\n")
+    with pytest.raises(
+        ValueError, match=r"train\.txt, line 1: must be a triple, got what looks like a header"
+    ):
+        read_graph(tmp_path)
+    (tmp_path / "train.txt").write_text("h\tr\tt\na\tr\tt\n")
+    assert read_graph(tmp_path).num_entities == 3
+
+
 def test_a_header_of_another_order_says_so(tmp_path):
     folder = _written(tmp_path, _rows(), header="head\ttail\trelation", splits=("train",))
     with pytest.raises(ValueError, match=r"its columns .`layout` head=head,relation=relation,tail=tail."):
