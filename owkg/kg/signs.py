@@ -102,7 +102,7 @@ def header_message(fields: Sequence[str], found: Mapping[str, str], option: str 
 
 
 def _only_first(graph: KnowledgeGraph, triple: Sequence[int], *, entities_alone: bool) -> bool:
-    """Whether the labels of a triple, or of its entities alone, occur in no other triple; there are others."""
+    """Whether the labels of a triple, or of its entities alone, are in no other triple; there are others."""
     head, relation, tail = triple
     others = 0
     for triples in graph.splits.values():
