@@ -1,5 +1,6 @@
 """Bad input becomes one clear line and exit code 2; a signal becomes exit code 128 and its number."""
 
+import errno
 import os
 import re
 import signal
@@ -197,6 +198,8 @@ def guarded(
     except (ValueError, OSError) as error:
         # The number of an error of the system says nothing that its words do not.
         code, message = 2, re.sub(r"^\[Errno \d+\] ", "", str(error))
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            message = f"{error.filename}: it is a loop of links."
     except MemoryError as error:
         code, message = 2, f"this takes more memory than there is: {error}".removesuffix(": ")
     except Exception as error:
