@@ -99,6 +99,20 @@ def test_facts_of_a_closed_world_have_no_header(tmp_path):
         read_facts(path)
 
 
+@pytest.mark.parametrize(("name", "mark"), [("train.csv", ";"), ("train.txt", "\t")])
+@pytest.mark.parametrize("header", ["hrt", "spo", ["head", "rel", "tail"]])
+def test_a_header_of_which_one_word_is_a_label_is_an_error(tmp_path, name, mark, header):
+    path = tmp_path / name
+    path.write_text("\n".join(mark.join(row) for row in (header, ("a", header[1], "b"))))
+    with pytest.raises(
+        ValueError, match=r"line 1: must be a triple.* `layout` labelled takes it for a triple"
+    ):
+        read_graph(tmp_path)
+    assert len(read_graph(tmp_path, layout="labelled").splits["train"]) == 2
+    path.write_text("\n".join(mark.join(row) for row in (header, (header[0], header[1], "b"))))
+    assert _said(tmp_path) == []
+
+
 def test_what_no_header_is():
     assert header_columns(["head", "tail", "p01"]) == []
     assert header_columns(["head", "relation", "head"]) == []
