@@ -67,6 +67,7 @@ def test_a_command_is_right_or_ends_in_one_line(given, usual, environment, comma
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
+        ({"JAX_NUM_CPU_DEVICES": "0"}, "JAX cannot start (Unable to initialize backend 'cpu'"),
         ({"JAX_PLATFORMS": "tpu"}, "JAX_PLATFORMS is 'tpu', and JAX finds no such device here"),
         ({"JAX_PLATFORM_NAME": "gpu"}, "JAX_PLATFORM_NAME is 'gpu', and JAX finds no such device here;"),
         ({"JAX_DEFAULT_DEVICE": "tpu"}, "JAX_DEFAULT_DEVICE is 'tpu', and JAX finds no such device here;"),

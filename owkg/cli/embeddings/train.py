@@ -215,7 +215,7 @@ def train(
         reading = how.reading(training.run_reading(out) if resume else None)
         graph = read_graph(kg, **reading._asdict())
         # Of each fact no more than two are asked.
-        if (size := settings.get("batch_size", 0)) > (most := 2 * len(graph.train)):
+        if (size := settings.get("batch_size", 0)) > (most := 2 * len(graph.splits.get("train", ()))):
             text = (
                 f"--batch-size {size:,} is more than the {most:,} queries of train: a step takes all of them."
             )
