@@ -304,7 +304,7 @@ def test_bad_seeds(refused, folder, tmp_path, options, message):
 def test_a_batch_of_more_than_there_is_has_a_note(call, tmp_path, monkeypatch):
     (tmp_path / "train.txt").write_text("a\tr\tb\nb\tr\tc\nc\tr\ta\n")
     line = f"train {tmp_path} --model distmult --dim 2 --epochs 1 --out {tmp_path / 'run'} --batch-size"
-    said = "--batch-size 1,000 is more than the 6 queries of train: a step takes all of them."
+    said = "--batch-size 1,000 is more than the 6 queries of train: a step takes all."
     code, _, err = call(*line.split(), "1000")
     assert (code, err.count(said)) == (0, 1)
     assert "--batch-size" not in call(*line.split(), "6", "--overwrite")[2]
