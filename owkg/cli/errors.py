@@ -107,12 +107,6 @@ def _of_environment(error: Exception) -> str:
         "RESOURCE_EXHAUSTED|out of memory", str(error), re.IGNORECASE
     ):
         return f"this takes more memory than there is: {str(error).splitlines()[0]}"
-    if "Unable to initialize backend" in str(error):
-        variables = (
-            ", ".join(name for name in os.environ if name.startswith(("JAX_", "XLA_"))) or "none is set"
-        )
-        said = str(error).splitlines()[0].partition(" (you may need")[0].rstrip(".")
-        return f"JAX cannot start ({said}); look at the variables of JAX ({variables})."
     if sys.flags.optimize > 1:
         what = f"{type(error).__name__}: {error}"
         return f"python -OO (PYTHONOPTIMIZE=2) takes away docstrings, which a library needs here ({what})."
@@ -123,6 +117,12 @@ def _of_environment(error: Exception) -> str:
             require_device()
         except RuntimeError as found:
             return str(found)
+    if "Unable to initialize backend" in str(error):
+        variables = (
+            ", ".join(name for name in os.environ if name.startswith(("JAX_", "XLA_"))) or "none is set"
+        )
+        said = str(error).splitlines()[0].partition(" (you may need")[0].rstrip(".")
+        return f"JAX cannot start ({said}); look at the variables of JAX ({variables})."
     return ""
 
 

@@ -215,10 +215,9 @@ def train(
         reading = how.reading(training.run_reading(out) if resume else None)
         graph = read_graph(kg, **reading._asdict())
         # Of each fact no more than two are asked.
-        if (size := settings.get("batch_size", 0)) > (most := 2 * len(graph.splits.get("train", ()))):
-            text = (
-                f"--batch-size {size:,} is more than the {most:,} queries of train: a step takes all of them."
-            )
+        most = 2 * len(graph.splits.get("train", ()))
+        if (size := settings.get("batch_size", 0)) > most > 0:
+            text = f"--batch-size {size:,} is more than the {most:,} queries of train: a step takes all."
             warnings.warn(text, UserWarning, stacklevel=2)
         run = training.train(
             graph,
