@@ -1,11 +1,12 @@
 """`dataset.yaml` of LibKGE: which file holds what."""
 
 import re
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 from owkg.files.lines import line_error, read_lines
-from owkg.kg.layouts import SPLIT_NAME, find_file, ordered_splits
+from owkg.kg.layouts import LIBKGE_SPLIT, SPLIT_NAME, find_file, ordered_splits
 
 
 class Manifest(NamedTuple):
@@ -23,8 +24,8 @@ def read_manifest(path: Path) -> Manifest:
     Every file of type "triples" is a split.
 
     Raises:
-        ValueError: naming file and line, if a line is of another form, a split is of another type, or
-            a file is not there.
+        ValueError: naming file and line, if a line is of another form, a split is of another type or of none,
+            or a file is not there, or not beside this one.
     """
     values = _flat(path)
     folder = path.parent
@@ -32,7 +33,10 @@ def read_manifest(path: Path) -> Manifest:
     def file(name: str, default: str) -> Path:
         named, line = values.get(f"dataset.files.{name}.filename", (default, 1))
         if Path(named).name != named:
-            raise line_error(path, line, f"must name a file beside this one, got {named!r}.")
+            outside = Path(named).is_absolute() or ".." in Path(named).parts
+            where = "outside of" if outside else "in a folder within"
+            message = f"must name a file beside this one, got {named!r}, which is {where} the folder."
+            raise line_error(path, line, message)
         return find_file(folder, named)
 
     splits, sizes = {}, {}
@@ -44,6 +48,12 @@ def read_manifest(path: Path) -> Manifest:
             splits[name] = file(name, f"{name}.del")
         elif re.fullmatch(SPLIT_NAME, name):
             raise line_error(path, line, f"the split {name} must be of type triples, got {kind!r}.")
+    for key, (named, line) in values.items():
+        found = re.fullmatch(rf"dataset\.files\.({SPLIT_NAME})\.filename", key)
+        if found and f"dataset.files.{found[1]}.type" not in values:
+            file(found[1], named)
+            message = f"names {named!r} for the split {found[1]}, whose type must be triples, got none."
+            raise line_error(path, line, message)
     entity_ids, relation_ids = file("entity_ids", "entity_ids.del"), file("relation_ids", "relation_ids.del")
     said = {f"dataset.files.{name}.size": file for name, file in splits.items()}
     said |= {"dataset.num_entities": entity_ids, "dataset.num_relations": relation_ids}
@@ -53,7 +63,20 @@ def read_manifest(path: Path) -> Manifest:
             if not re.fullmatch("[0-9]{1,18}", number):
                 raise line_error(path, line, f"{key} must be a whole number, got {number!r}.")
             sizes[file_said] = (int(number), line)
-    return Manifest(entity_ids, relation_ids, ordered_splits(splits, folder, "libkge"), sizes)
+    splits = ordered_splits(splits, folder, "libkge")
+    _note_left_out(path, splits)
+    return Manifest(entity_ids, relation_ids, splits, sizes)
+
+
+def _note_left_out(path: Path, splits: dict[str, Path]) -> None:
+    """A warning of files beside a `dataset.yaml` that have the names of splits, and that it does not name."""
+    there = sorted(one for one in path.parent.iterdir() if LIBKGE_SPLIT.fullmatch(one.name))
+    if left := [one.name for one in there if one not in splits.values()]:
+        warnings.warn(
+            f"{path}: names no split of type triples in {', '.join(left)}: left out.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _flat(path: Path) -> dict[str, tuple[str, int]]:

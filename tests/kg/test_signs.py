@@ -99,6 +99,20 @@ def test_facts_of_a_closed_world_have_no_header(tmp_path):
         read_facts(path)
 
 
+@pytest.mark.parametrize(("name", "mark"), [("train.csv", ";"), ("train.txt", "\t")])
+@pytest.mark.parametrize("header", ["hrt", "spo", ["head", "rel", "tail"]])
+def test_a_header_of_which_one_word_is_a_label_is_an_error(tmp_path, name, mark, header):
+    path = tmp_path / name
+    path.write_text("\n".join(mark.join(row) for row in (header, ("a", header[1], "b"))))
+    with pytest.raises(
+        ValueError, match=r"line 1: must be a triple.* `layout` labelled takes it for a triple"
+    ):
+        read_graph(tmp_path)
+    assert len(read_graph(tmp_path, layout="labelled").splits["train"]) == 2
+    path.write_text("\n".join(mark.join(row) for row in (header, (header[0], header[1], "b"))))
+    assert _said(tmp_path) == []
+
+
 def test_what_no_header_is():
     assert header_columns(["head", "tail", "p01"]) == []
     assert header_columns(["head", "relation", "head"]) == []
@@ -119,6 +133,19 @@ def test_another_order_of_columns_is_named(tmp_path, order, named, entities, rel
     (text,) = _said(_written(tmp_path, rows, order=order), duplicates="keep")
     assert f"relations are entities too, and there are {relations} " in text
     assert f"is the order of the columns {named}?" in text
+
+
+@pytest.mark.parametrize("entities", [6, 200])
+def test_few_tails_and_many_relations_are_named(tmp_path, entities):
+    rows = [(f"p{h}", f"is_{h % 2}", f"p{h + 1}" if entities < 10 else f"item {h}") for h in range(entities)]
+    assert _said(_written(tmp_path, rows, splits=("train", "test"))) == []
+    (text,) = _said(_written(tmp_path, rows[: entities - 1], order=(0, 2, 1), splits=("train", "test")))
+    assert "is the order of the columns head, tail, relation?" in text
+
+
+def test_a_small_graph_whose_relations_are_entities_too_is_not_suspected(tmp_path):
+    rows = [("is", "is", "kind"), ("has", "is", "kind"), ("a", "has", "b"), ("b", "is", "kind")]
+    assert _said(_written(tmp_path, rows, splits=("train",))) == []
 
 
 def test_relations_that_are_described_as_entities_are_no_other_order(tmp_path):

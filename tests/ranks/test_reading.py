@@ -65,6 +65,17 @@ def test_names_change_places(tmp_path):
     assert read.select("head", "tail").rows() == [("b", "a"), ("c", "b")]
 
 
+@pytest.mark.parametrize("name", ["r.csv", "folder/0.parquet", "frame"])
+def test_a_table_with_the_names_of_owkg_needs_no_others(tmp_path, name):
+    path = TABLE if name == "frame" else _written(TABLE, tmp_path / name)
+    path = path.parent if "/" in name else path
+    with pytest.warns(
+        UserWarning, match="has no column 'subject' for head, and is read by the names of owkg"
+    ):
+        read = read_ranks(path, columns={"head": "subject"}).frame
+    assert read.select(TABLE.columns).equals(read_ranks(path).frame.select(TABLE.columns))
+
+
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
@@ -222,7 +233,7 @@ def test_half_ranks_have_realistic_metrics_alone(tmp_path, name):
 
 @pytest.mark.parametrize("rank", [0.5, 2.25, float("nan"), -1.0, float("inf")])
 def test_what_no_realistic_rank_is(rank):
-    with pytest.raises(ValueError, match=r"row 1: rank must be whole or half, of at least 1, such as 2\.5"):
+    with pytest.raises(ValueError, match=r"row 1: rank must be whole or half, from 1 to 2\^52, such as 2\.5"):
         read_ranks(HALVES.with_columns(rank=pl.lit(rank)), realistic=True)
 
 
@@ -332,7 +343,7 @@ def test_ids_are_those_of_the_graph_only_where_it_is_said(tmp_path):
         assert read.select("head", "relation", "tail").rows() == [("a", "r", "c"), ("a", "s", "c")]
     with pytest.raises(ValueError, match=r"line 2: the graph has no entity '0'.* `ids`"):
         read_ranks(path, graph=GRAPH)
-    with pytest.warns(UserWarning, match="whole numbers are taken for ids of the graph"):
+    with pytest.warns(UserWarning, match="whole numbers are taken for ids of the graph; `ids`"):
         read_ranks(ids, graph=GRAPH)
     with pytest.raises(ValueError, match="`ids` needs a graph"):
         read_ranks(path, ids=True)
@@ -343,7 +354,7 @@ def test_ids_are_those_of_the_graph_only_where_it_is_said(tmp_path):
 def test_numbers_that_are_labels_and_no_ids():
     numbers = GRAPH._replace(entities=("7", "5", "3", "0"))
     rows = TABLE.with_columns(head=pl.lit(7), relation=pl.lit("r"), tail=pl.lit(3))
-    with pytest.warns(UserWarning, match="whole numbers are taken for labels of the graph"):
+    with pytest.warns(UserWarning, match="whole numbers are taken for labels of the graph; `ids`"):
         assert read_ranks(rows, graph=numbers).frame["popularity"].to_list() == [0, 2]
 
 
