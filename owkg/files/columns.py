@@ -207,7 +207,7 @@ def _of_pandas(table: Any, name: str) -> dict[str, Any]:
         level = _plain(table.index.get_level_values(number).to_series())
         if str(label) in levels or (str(label) in columns and list(columns[str(label)]) != list(level)):
             raise ArgumentError(
-                name, f"must have columns and levels of the index of different names, got {label!r} twice."
+                name, f"must have columns, and levels of the index, of different names, got {label!r} twice."
             )
         levels[str(label)] = level
     return levels | columns

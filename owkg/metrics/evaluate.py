@@ -185,9 +185,9 @@ def evaluate(
 
 def refuse_many_candidates(tasks: Tasks) -> None:
     """Raises ValueError if a task has more candidates than weights of ranks are summed over."""
-    checks.require(
-        "candidates", tasks.candidates, tasks.candidates <= MOST_CANDIDATES, f"at most {MOST_CANDIDATES:,}"
-    )
+    if len(tasks.candidates) and (most := int(tasks.candidates.max())) > MOST_CANDIDATES:
+        text = f"must have at most {MOST_CANDIDATES:,} candidates in a row, got {most:,}"
+        raise ArgumentError("ranks", f"{text}.")
 
 
 def in_memory(tasks: Tasks, options: "EvaluationOptions") -> InMemory:

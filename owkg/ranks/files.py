@@ -78,8 +78,7 @@ def read_ranks(
             is unknown; if the file is not what its suffix says; or if its triples are not those of `graph`.
         OSError: if the file cannot be opened.
     """
-    alone = is_list(path)
-    reading = TableReading(columns or {}, untied, realistic or (alone and not untied), candidates, ids, split)
+    reading = TableReading(columns or {}, untied, realistic, candidates, ids, split)
     return read_lacking(path, graph, reading, complete=True)
 
 
@@ -219,7 +218,7 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
         reading = replace(reading, realistic=True)
         warnings.warn(
             f"{name}: ranks are taken for realistic ones, the means of the optimistic and the pessimistic "
-            "rank; the option untied takes them as free of ties.",
+            "rank; `untied` takes them as free of ties.",
             UserWarning,
             stacklevel=3,
         )

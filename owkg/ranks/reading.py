@@ -27,8 +27,6 @@ from owkg.ranks.table import (
     whole_column,
 )
 
-# Up to here twice a rank is a float64.
-_MOST = 2**52
 # Candidates where they follow from a graph that is yet to be asked.
 OPEN = 2**53
 
@@ -239,13 +237,12 @@ def _doubled(rank: pl.Series, place: Place) -> pl.Series:
         return rank
     numbers = _numbers(rank)
     refuse_nulls(rank, place)
-    whole = (numbers.is_finite() & ((2 * numbers) % 1 == 0) & (numbers >= 1)).fill_null(value=False)
-    good = whole & (numbers <= _MOST)
+    whole = ((2 * numbers) % 1 == 0) & numbers.is_between(1, 2.0**52)
+    good = (numbers.is_finite() & whole).fill_null(value=False)
     if not good.all():
-        row = int((~good.fill_null(value=False)).arg_true()[0])
-        most = f" and at most {_MOST:,}" if whole[row] else ""
+        row = int((~good).arg_true()[0])
         raise ValueError(
-            f"{cell(place, 'rank', row)} must be whole or half, of at least 1{most}, such as 2.5, got "
+            f"{cell(place, 'rank', row)} must be whole or half, from 1 to 2^52, such as 2.5, got "
             f"{rank[row]!r}."
         )
     return (2 * numbers).alias("rank")
@@ -283,8 +280,6 @@ def asked(
         return table
     count = max(len(sides), 1)
     rows = len(table) // count
-    if reading.ids:
-        raise ArgumentError("ids", f"has no effect on {source}, which has no head, relation and tail.")
     if graph is None:
         if reading.split is not None:
             raise ArgumentError("split", "needs a graph (`kg`) that has this split.")
@@ -308,9 +303,8 @@ def asked(
     if triples is None or len(triples) != rows:
         has = "is not there" if triples is None else f"{len(triples):,} triples"
         raise ValueError(
-            f"{source}: has {rows:,} rows without triples, and the split {split} {has}: owkg ranks convert "
-            "--split (in Python owkg.read_ranks with split) takes another, whose triples were ranked in "
-            "their order."
+            f"{source}: has {rows:,} rows without triples, and the split {split} {has}: they must be the "
+            "triples of the split, in their order; owkg ranks convert --split NAME takes another split."
         )
     _warn(f"{source}: row i is taken for triple i of the split {split}")
     return table.with_columns(**_labelled(np.tile(triples, (count, 1)), graph))
