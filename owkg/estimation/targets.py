@@ -1,0 +1,260 @@
+"""Metrics of systems, and of pairs of systems, from queries that were drawn and judged completely."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from owkg.estimation.measures import Measure, bounds, values
+from owkg.estimation.population import Population
+from owkg.estimation.regression import (
+    FEW_CHANGES,
+    Fitted,
+    Sample,
+    fitted,
+    most_changed,
+    t_quantile,
+    wilson,
+)
+from owkg.estimation.spread import spread
+
+Estimates = Float[np.ndarray, "targets"]
+
+
+class Limits(NamedTuple):
+    """Estimates of one metric: of each system, then of each pair of systems.
+
+    Attributes:
+        value, low, high: the estimates and their intervals.
+        method: of each interval: wilson, t or exact.
+        r: correlation between values and their prediction.
+        least, most: what the unknown labels leave.
+        variance, freedom: of the estimates.
+    """
+
+    value: Estimates
+    low: Estimates
+    high: Estimates
+    method: list[str]
+    r: Estimates
+    least: Estimates
+    most: Estimates
+    variance: Estimates
+    freedom: Estimates
+
+
+def contrasts(systems: int, *, pairs: bool) -> Float[np.ndarray, "targets systems"]:
+    """Rows that take values of systems to targets: each system, then first minus second of each pair."""
+    each = np.eye(systems)
+    if not pairs or systems < 2:
+        return each
+    return np.concatenate([each, [each[i] - each[j] for i, j in combinations(range(systems), 2)]])
+
+
+class Prepared(NamedTuple):
+    """What a metric needs of the population, whichever queries are drawn.
+
+    Attributes:
+        of: the metric.
+        x: covariates of all queries minus their means, [covariates, systems, queries].
+        before: values by what was known before the draw.
+        low, high: the least and largest values that the unknown labels leave.
+        floor: covariances of the values between systems under the proxy, means over the queries.
+        answers, every: relevant answers of each query, without and with all unknown candidates.
+        is_open: whether a query has an unknown candidate.
+    """
+
+    of: Measure
+    x: Float[np.ndarray, "covariates systems queries"]
+    before: Float[np.ndarray, "systems queries"]
+    low: Float[np.ndarray, "systems queries"]
+    high: Float[np.ndarray, "systems queries"]
+    floor: Float[np.ndarray, "systems systems"]
+    answers: Float[np.ndarray, "queries"]
+    every: Float[np.ndarray, "queries"]
+    is_open: Bool[np.ndarray, "queries"]
+
+
+def prepared(
+    of: Measure, people: Population, proxies: Sequence[Float[np.ndarray, "candidates"]], *, own: bool = False
+) -> Prepared:
+    """What a metric needs of the population, computed once for all samples.
+
+    Args:
+        of: the metric.
+        people: the population, with the labels that were known before the draw.
+        proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor of the variance.
+        own: whether the values by known answers alone are one more covariate.
+    """
+    known = (people.label == 1).astype(float)
+    low, high = bounds(of, people)
+    covariates = [_covariate(of, people, one) for one in [*proxies, *([known] if own else [])]]
+    systems, queries = low.shape
+    return Prepared(
+        of,
+        np.stack(covariates) if covariates else np.zeros((0, systems, queries)),
+        values(of, people, known),
+        low,
+        high,
+        spread(of, people, proxies[0]) if proxies else np.zeros((systems, systems)),
+        people.relevant(known),
+        people.relevant((people.label != 0).astype(float)),
+        np.bincount(people.query[people.unknown], minlength=queries) > 0,
+    )
+
+
+def of_queries(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    *,
+    folds: tuple[Sequence[Float[np.ndarray, "candidates"]], Int[np.ndarray, "n"]] | None = None,
+    level: float = 0.95,
+    pairs: bool = True,
+    of_these: bool = True,
+) -> Limits:
+    """A metric of all systems and pairs, from completely judged queries.
+
+    Args:
+        ready: of `prepared`.
+        people: the population, with the labels that were known before the draw.
+        labels: of the candidates of drawn queries; others are not looked at.
+        sample: the drawn queries.
+        folds: probabilities that were fitted to judged queries, one array a fold, without its own queries; and the fold of each
+            drawn query. They take the place of the first proxy as a covariate.
+        level: of the intervals.
+        pairs: whether pairs are estimated.
+        of_these: whether these queries are meant, rather than queries like them.
+    """
+    rows, of = sample.rows, ready.of
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    true = np.maximum(labels, 0)
+    relevant = people.relevant(true)
+    found = values(of, people, true, rows, relevant)
+    relevant = relevant[rows]
+    change = found - ready.before[:, rows]
+    freedom, ratio, y = None, np.zeros(systems), found
+    if of.micro:
+        weight = sample.weights
+        mean_answers = float(relevant @ weight)
+        ratio = found @ weight / mean_answers
+        y = (found - ratio[:, None] * relevant) / mean_answers
+        covered = (weight * relevant).sum() ** 2 / ((weight * relevant) ** 2).sum() - len(sample.sizes)
+        freedom = max(float(covered), 1.0)
+    x = ready.x[:, :, rows]
+    if folds is not None:
+        x = x.copy()
+        x[0] = _of_folds(of, people, folds, sample)
+    floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
+    fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=of_these)
+    fit = fit._replace(mean=fit.mean + to @ ratio)
+    if freedom is not None:
+        fit = fit._replace(freedom=np.minimum(fit.freedom, freedom))
+    least, most = _population_bounds(to, ready)
+    limits = _limits(fit, systems, least, most, level, len(rows))
+    return _with_exact(limits, to, change, ready, sample, level)
+
+
+def _covariate(of: Measure, people: Population, probabilities: np.ndarray) -> np.ndarray:
+    """Expected values of the queries minus their mean, [systems, queries]."""
+    total = people.relevant(probabilities)
+    x = values(of, people, probabilities, None, total)
+    if of.micro:
+        x = (x - (x.sum(1) / total.sum())[:, None] * total) / total.mean()
+    return x - x.mean(1, keepdims=True)
+
+
+def _of_folds(of: Measure, people: Population, folds: tuple, sample: Sample) -> np.ndarray:
+    tables, fold = folds
+    each = np.stack([_covariate(of, people, one)[:, sample.rows] for one in tables])
+    return np.take_along_axis(each, np.asarray(fold)[None, None, :], axis=0)[0]
+
+
+def _population_bounds(to: np.ndarray, ready: Prepared) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest values of the targets over the population."""
+    low, high = ready.low, ready.high
+    if ready.of.micro:
+        is_open = high.sum(1) > low.sum(1)
+        bottom = np.where(is_open, 0.0, low.sum(1) / max(ready.every.sum(), 1.0))
+        top = np.where(is_open, 1.0, low.sum(1) / max(ready.answers.sum(), 1.0))
+    else:
+        bottom, top = low.mean(1), high.mean(1)
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    return plus @ bottom - minus @ top, plus @ top - minus @ bottom
+
+
+def _limits(
+    fit: Fitted, systems: int, least: np.ndarray, most: np.ndarray, level: float, queries: int
+) -> Limits:
+    """Wilson's limits of systems and Student's of pairs, within what is possible."""
+    half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
+    low, high = fit.mean - half, fit.mean + half
+    bottom, top = wilson(fit, level, queries)
+    single = np.arange(len(fit.mean)) < systems
+    low, high = np.where(single, bottom, low), np.where(single, top, high)
+    value = np.clip(fit.mean, least, most)
+    low, high = np.clip(np.minimum(low, value), least, most), np.clip(np.maximum(high, value), least, most)
+    method = ["wilson"] * systems + ["t"] * (len(fit.mean) - systems)
+    return Limits(value, low, high, method, fit.r, least, most, fit.variance, fit.freedom)
+
+
+def _with_exact(
+    limits: Limits, to: np.ndarray, change: np.ndarray, ready: Prepared, sample: Sample, level: float
+) -> Limits:
+    """The limits, joined with exact ones where fewer than `FEW_CHANGES` drawn queries say anything new.
+
+    A query says something new if judging changed its value. How many of the population may have changed has an
+    exact limit; in the worst case they are those with the largest room.
+    """
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    moved = np.abs(to @ change) > 1e-12
+    count = moved.sum(1)
+    lows, highs, method = limits.low.copy(), limits.high.copy(), list(limits.method)
+    rise, fall = ready.high - ready.before, ready.before - ready.low
+    for i in np.flatnonzero((count < FEW_CHANGES) & (limits.most > limits.least)):
+        at_most = _changed(moved[i], ready.is_open, sample, level)
+
+        def room(values: np.ndarray, at_most: int = at_most) -> float:
+            return _largest(values[ready.is_open], at_most)
+
+        if ready.of.micro:
+            bottoms, tops = np.array([_worst_ratio(ready, s, room) for s in range(len(rise))]).T
+            bottom, top = plus[i] @ bottoms - minus[i] @ tops, plus[i] @ tops - minus[i] @ bottoms
+        else:
+            base = float((to[i] @ ready.before).mean())
+            bottom = base - room(plus[i] @ fall + minus[i] @ rise) / len(ready.is_open)
+            top = base + room(plus[i] @ rise + minus[i] @ fall) / len(ready.is_open)
+        lows[i] = max(min(lows[i], bottom), limits.least[i])
+        highs[i] = min(max(highs[i], top), limits.most[i])
+        method[i] = "exact"
+    return limits._replace(low=lows, high=highs, method=method)
+
+
+def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -> tuple[float, float]:
+    """Limits of a micro metric of a system where few queries may have changed."""
+    total, known = ready.before[s].sum(), max(ready.answers.sum(), 1.0)
+    least = max(total - room(ready.before[s] - ready.low[s]), 0.0) / (known + room(ready.every - ready.answers))
+    return least, min((total + room(ready.high[s] - ready.before[s])) / known, 1.0)
+
+
+def _changed(moved: np.ndarray, is_open: np.ndarray, sample: Sample, level: float) -> int:
+    """The most queries that may have changed: the limit of each stratum, at a level that they share."""
+    own = 1 - (1 - level) / len(sample.sizes)
+    total = 0
+    for h, size in enumerate(sample.sizes):
+        here = sample.stratum == h
+        drawn = int(is_open[sample.rows[here]].sum()) if len(sample.sizes) == 1 else int(here.sum())
+        whole = int(is_open.sum()) if len(sample.sizes) == 1 else int(size)
+        total += most_changed(int(moved[here].sum()), drawn, whole, own)
+    return min(total, int(is_open.sum()))
+
+
+def _largest(values: np.ndarray, count: int) -> float:
+    """The sum of the largest values."""
+    if count >= len(values):
+        return float(values.sum())
+    return float(np.partition(values, len(values) - count)[len(values) - count :].sum()) if count > 0 else 0.0
