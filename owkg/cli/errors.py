@@ -253,7 +253,7 @@ def heard() -> None:
         number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(what.exc_type)
         if number is None:
             before(what)
-        else:  # once the callback has returned
+        elif not sys.is_finalizing():  # once the callback has returned
             here = threading.main_thread().ident
             threading.Timer(_SOON_S, signal.pthread_kill, [here, number]).start()
 
@@ -263,6 +263,13 @@ def heard() -> None:
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
         signal.signal(signal.SIGHUP, _terminated)
+
+
+def unheard() -> None:
+    """Makes signals end the process at once: its work is done, and an ending interpreter hears none."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _terminated(number: int, _: object) -> None:

@@ -17,7 +17,7 @@ from owkg.cli.embeddings.classify import classify
 from owkg.cli.embeddings.evaluate import evaluate
 from owkg.cli.embeddings.models import models
 from owkg.cli.embeddings.train import train
-from owkg.cli.errors import called, heard
+from owkg.cli.errors import called, heard, unheard
 from owkg.cli.graphs.chance import chance
 from owkg.cli.graphs.family_tree import family_tree_app
 from owkg.cli.graphs.kg import kg_app
@@ -64,4 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run() -> None:
     """The command in a process of its own, whose signals it hears."""
     heard()
-    sys.exit(main())
+    code = main()
+    unheard()
+    sys.exit(code)

@@ -36,6 +36,7 @@ class DatasetFile(NamedTuple):
         unpacked: bytes that they unpack to.
         names: what each of its own columns is called from then on.
         state: tells whether another file, or other content, stands there later.
+        as_text: columns that are categorical in some of the dataset's files and text in others.
     """
 
     path: Path
@@ -45,6 +46,7 @@ class DatasetFile(NamedTuple):
     unpacked: int
     names: dict[str, str]
     state: tuple[int, ...]
+    as_text: frozenset[str] = frozenset()
 
     @property
     def sides(self) -> int:
@@ -53,8 +55,10 @@ class DatasetFile(NamedTuple):
 
     def scan(self, *columns: str) -> pl.LazyFrame:
         """Those of some columns that the file itself has, by what they are called."""
-        own = {new: old for old, new in self.names.items()}
-        return scan_parquet(self.path).select(pl.col(own[new]).alias(new) for new in columns if new in own)
+        own = {new: pl.col(old) for old, new in self.names.items()}
+        for name in own.keys() & self.as_text:
+            own[name] = own[name].cast(pl.String)
+        return scan_parquet(self.path).select(own[new].alias(new) for new in columns if new in own)
 
     def require_same(self) -> None:
         """Raises ValueError if the file has changed since the dataset was opened."""
@@ -122,9 +126,7 @@ class RankDataset:
             found.append(one._replace(rows=rows * one.sides))
         given = ["candidates"] if lacking else []
         require_columns([*found[0].schema, *given], str(found[0].path))
-        for other in found[1:]:
-            _refuse_other_columns(found[0], other)
-        files = tuple(file for file in found if file.rows)
+        files = tuple(file for file in _alike(found) if file.rows)
         if not files:
             raise ArgumentError("ranks", f"must have rows, got none in {len(found):,} files of {path}.")
         return cls(str(path), files, reading=reading)
@@ -142,8 +144,7 @@ class RankDataset:
                 named = {} if "model" in file.schema or dataset.model is None else {"model": dataset.model}
                 types = file.schema | dict.fromkeys(named, pl.String())
                 files.append(file._replace(named=file.named | named, schema=types))
-        for other in files[1:]:
-            _refuse_other_columns(files[0], other)
+        files = _alike(files)
         sources, reading = ", ".join(dataset.source for dataset in datasets), datasets[0].reading
         return cls(sources, tuple(files), reading=reading)
 
@@ -338,6 +339,32 @@ def _named(file: Path, base: Path) -> dict[str, str]:
         base = base.parent
     folders = file.relative_to(base).parent.parts
     return {key: unquote(value) for key, mark, value in (part.partition("=") for part in folders) if mark}
+
+
+_TEXTS = (pl.String, pl.Categorical, pl.Enum)
+
+
+def _alike(files: list[DatasetFile]) -> list[DatasetFile]:
+    """The files, whose columns are of the same types: text where some are text and others categorical.
+
+    Raises:
+        ValueError: naming two files and the column, if they have different columns or types.
+    """
+    mixed = {
+        name
+        for name in files[0].schema
+        if len(kinds := {file.schema.get(name) for file in files}) > 1
+        and all(kind in _TEXTS for kind in kinds)
+    }
+    if mixed:
+        texts = dict.fromkeys(mixed, pl.String())
+        files = [
+            file._replace(schema=file.schema | texts, as_text=file.as_text | frozenset(mixed))
+            for file in files
+        ]
+    for other in files[1:]:
+        _refuse_other_columns(files[0], other)
+    return files
 
 
 def _refuse_other_columns(first: DatasetFile, other: DatasetFile) -> None:

@@ -213,6 +213,15 @@ def test_folders_name_columns(small_parts, table, tmp_path):
         assert report_and_sizes(RankDataset.of(source), SOME)[0]["model"].unique().to_list() == ["a"]
 
 
+@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["a"])])
+def test_labels_may_be_text_in_one_file_and_categorical_in_another(table, tmp_path, kind):
+    own = table.filter(model="a")
+    ranks = folder(tmp_path / "ranks")
+    own[::2].write_parquet(ranks / "0.parquet")
+    own[1::2].cast({"model": kind, "relation": pl.Categorical}).write_parquet(ranks / "1.parquet")
+    same(report_and_sizes(RankDataset.of(ranks), SOME)[0], report(own, SOME))
+
+
 def folder(path):
     path.mkdir(parents=True)
     return path
