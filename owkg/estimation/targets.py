@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from owkg.estimation.measures import Measure, bounds, values
 from owkg.estimation.population import Population
+from owkg.estimation.prefixes import of_prefixes
 from owkg.estimation.regression import (
     FEW_CHANGES,
     Fitted,
@@ -258,3 +259,39 @@ def _largest(values: np.ndarray, count: int) -> float:
     if count >= len(values):
         return float(values.sum())
     return float(np.partition(values, len(values) - count)[len(values) - count :].sum()) if count > 0 else 0.0
+
+
+def of_prefix_queries(
+    ready: Prepared,
+    people: Population,
+    labels: Float[np.ndarray, "candidates"],
+    proxy: Float[np.ndarray, "candidates"],
+    sample: Sample,
+    deep: Int[np.ndarray, "n"],
+    reached: Float[np.ndarray, "depth"],
+    *,
+    level: float = 0.95,
+    pairs: bool = True,
+) -> Limits:
+    """A metric of the first relevant answer of all systems and pairs, from lists judged to random depths.
+
+    Args:
+        ready: of `prepared`.
+        people: the population, with the labels that were known before the draw.
+        labels: of the candidates of drawn prefixes; others are not looked at.
+        proxy: probabilities of the candidates.
+        sample: the drawn queries.
+        deep: the depth that each may be judged to.
+        reached: pi_r.
+        level: of the intervals.
+        pairs: whether pairs are estimated.
+    """
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    y = of_prefixes(ready.of, people, labels, proxy, sample.rows, deep, reached)
+    x = ready.x[:, :, sample.rows]
+    floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
+    # A drawn query is itself estimated where its prefix was cut, so that no finite population corrects the variance.
+    fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=False)
+    least, most = _population_bounds(to, ready)
+    return _limits(fit, systems, least, most, level, len(sample.rows))
