@@ -122,8 +122,10 @@ def _of_environment(error: Exception) -> str:
 def require_variables() -> None:
     """Stops where an environment variable would end a library that owkg needs."""
     threads = os.environ.get("POLARS_MAX_THREADS")
-    if threads is not None and not (threads.isascii() and threads.isdecimal() and int(threads)):
-        raise ValueError(f"POLARS_MAX_THREADS must be a number of threads, at least 1, got {threads!r}.")
+    if threads is not None and not (
+        re.fullmatch(r"0*\d{1,4}", threads, re.ASCII) and 0 < int(threads) <= 1024
+    ):
+        raise ValueError(f"POLARS_MAX_THREADS must be a number of threads, from 1 to 1024, got {threads!r}.")
 
 
 # What Typer says of a value that it cannot read, and what this says.

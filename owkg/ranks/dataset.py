@@ -2,10 +2,11 @@
 
 import glob
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -36,7 +37,7 @@ class DatasetFile(NamedTuple):
         unpacked: bytes that they unpack to.
         names: what each of its own columns is called from then on.
         state: tells whether another file, or other content, stands there later.
-        as_text: columns that are categorical in some of the dataset's files and text in others.
+        read_as: types of the columns that other files hold in another width or form of text.
     """
 
     path: Path
@@ -46,7 +47,7 @@ class DatasetFile(NamedTuple):
     unpacked: int
     names: dict[str, str]
     state: tuple[int, ...]
-    as_text: frozenset[str] = frozenset()
+    read_as: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def sides(self) -> int:
@@ -56,8 +57,8 @@ class DatasetFile(NamedTuple):
     def scan(self, *columns: str) -> pl.LazyFrame:
         """Those of some columns that the file itself has, by what they are called."""
         own = {new: pl.col(old) for old, new in self.names.items()}
-        for name in own.keys() & self.as_text:
-            own[name] = own[name].cast(pl.String)
+        for name in own.keys() & self.read_as.keys():
+            own[name] = own[name].cast(self.read_as[name], strict=False)
         return scan_parquet(self.path).select(own[new].alias(new) for new in columns if new in own)
 
     def require_same(self) -> None:
@@ -345,26 +346,34 @@ _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
 def _alike(files: list[DatasetFile]) -> list[DatasetFile]:
-    """The files, whose columns are of the same types: text where some are text and others categorical.
+    """The files with columns of one type each: where widths or forms of text differ, the one that holds all.
 
     Raises:
         ValueError: naming two files and the column, if they have different columns or types.
     """
-    mixed = {
-        name
-        for name in files[0].schema
-        if len(kinds := {file.schema.get(name) for file in files}) > 1
-        and all(kind in _TEXTS for kind in kinds)
-    }
-    if mixed:
-        texts = dict.fromkeys(mixed, pl.String())
+    shared = {}
+    for name in files[0].schema:
+        kinds = {file.schema.get(name) for file in files}
+        if len(kinds) > 1 and (kind := _shared(kinds)) is not None:
+            shared[name] = kind
+    if shared:
         files = [
-            file._replace(schema=file.schema | texts, as_text=file.as_text | frozenset(mixed))
-            for file in files
+            file._replace(schema=file.schema | shared, read_as={**file.read_as, **shared}) for file in files
         ]
     for other in files[1:]:
         _refuse_other_columns(files[0], other)
     return files
+
+
+def _shared(kinds: Collection[Any]) -> Any:
+    """A type that holds the values of several; None where they are of different sorts."""
+    if all(kind in _TEXTS for kind in kinds):
+        return pl.String()
+    if all(kind is not None and kind.is_integer() for kind in kinds):
+        return pl.Int64()
+    if all(kind is not None and kind.is_float() for kind in kinds):
+        return pl.Float64()
+    return None
 
 
 def _refuse_other_columns(first: DatasetFile, other: DatasetFile) -> None:

@@ -66,11 +66,15 @@ def test_a_command_is_right_or_ends_in_one_line(given, usual, environment, comma
         ({"JAX_PLATFORMS": "tpu"}, "JAX_PLATFORMS is 'tpu', and JAX finds no such device here"),
         (
             {"POLARS_MAX_THREADS": "-2"},
-            "POLARS_MAX_THREADS must be a number of threads, at least 1, got '-2'",
+            "POLARS_MAX_THREADS must be a number of threads, from 1 to 1024, got '-2'",
+        ),
+        (
+            {"POLARS_MAX_THREADS": "1000000"},
+            "POLARS_MAX_THREADS must be a number of threads, from 1 to 1024, got '1000000'.",
         ),
         (
             {"POLARS_MAX_THREADS": "two"},
-            "POLARS_MAX_THREADS must be a number of threads, at least 1, got 'two'.",
+            "POLARS_MAX_THREADS must be a number of threads, from 1 to 1024, got 'two'.",
         ),
     ],
 )

@@ -129,7 +129,7 @@ def test_what_cannot_be_streamed_is_told(folder, tables, tmp_path, monkeypatch):
     [
         (lambda table: table[1:], "the same answers to the same queries: .* is not ranked by rotate"),
         (
-            lambda table: table.with_columns(candidates=60),
+            lambda table: table.with_columns(candidates=60.0),
             "must have the same columns in every file: candidates",
         ),
         (

@@ -213,12 +213,19 @@ def test_folders_name_columns(small_parts, table, tmp_path):
         assert report_and_sizes(RankDataset.of(source), SOME)[0]["model"].unique().to_list() == ["a"]
 
 
-@pytest.mark.parametrize("kind", [pl.Categorical, pl.Enum(["a"])])
-def test_labels_may_be_text_in_one_file_and_categorical_in_another(table, tmp_path, kind):
-    own = table.filter(model="a")
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        {"model": pl.Categorical, "relation": pl.Categorical},
+        {"model": pl.Enum(["a"])},
+        {"candidates": pl.Int32, "optimistic": pl.UInt16, "weight": pl.Float32},
+    ],
+)
+def test_files_may_hold_a_column_in_another_width_or_form(table, tmp_path, kinds):
+    own = table.filter(model="a").cast({"weight": pl.Float32}).cast({"weight": pl.Float64})
     ranks = folder(tmp_path / "ranks")
     own[::2].write_parquet(ranks / "0.parquet")
-    own[1::2].cast({"model": kind, "relation": pl.Categorical}).write_parquet(ranks / "1.parquet")
+    own[1::2].cast(kinds).write_parquet(ranks / "1.parquet")
     same(report_and_sizes(RankDataset.of(ranks), SOME)[0], report(own, SOME))
 
 
@@ -243,9 +250,9 @@ def test_bad_files_are_named(table, tmp_path):
     table[:9].write_parquet(ranks / "1.parquet")
     for wrong, column, said in (
         (
-            table.with_columns(pl.col("candidates").cast(pl.Int32)),
+            table.with_columns(pl.col("candidates").cast(pl.Float32)),
             "candidates",
-            "is Int64 in .*0.parquet and Int32 in",
+            "is Int64 in .*0.parquet and Float32 in",
         ),
         (table.drop("weight"), "weight", "is Float64 in .*0.parquet and not in"),
         (table.with_columns(more=1), "more", "is not in .*0.parquet and Int32 in"),
