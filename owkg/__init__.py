@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         auditing,
         classification,
         conformance,
+        estimation,
         evaluation,
         interop,
         ir,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from owkg.judge.compare import compare
     from owkg.kg import read_graph
     from owkg.metrics.front import evaluate
+    from owkg.pools.estimating import estimate
     from owkg.ranks import RankTable, rank, read_ranks
 
 # Where the front doors and the version stand; the other names are rooms.
@@ -44,6 +46,7 @@ _DOORS = {
     "audit": "owkg.auditing",
     "classify": "owkg.classification",
     "compare": "owkg.judge.compare",
+    "estimate": "owkg.pools.estimating",
     "evaluate": "owkg.metrics.front",
     "rank": "owkg.ranks",
     "read_graph": "owkg.kg",
@@ -60,6 +63,8 @@ __all__ = [
     "classify",
     "compare",
     "conformance",
+    "estimate",
+    "estimation",
     "evaluate",
     "evaluation",
     "interop",

@@ -1,7 +1,7 @@
 """Candidates drawn one by one: metrics that are linear in the labels, and the number of missing answers.
 
-Unknown candidates are divided into strata of about equal importance; the difference estimator with one slope for all
-strata gives sums over the population.
+Unknown candidates are divided into strata of about equal importance; the difference estimator with one slope
+for all strata gives sums over the population.
 """
 
 from typing import NamedTuple
@@ -58,7 +58,9 @@ class Sums(NamedTuple):
     r: Float[np.ndarray, "targets"]
 
 
-def contributions(of: Measure, people: Population, candidates: Int[np.ndarray, "n"]) -> Float[np.ndarray, "systems n"]:
+def contributions(
+    of: Measure, people: Population, candidates: Int[np.ndarray, "n"]
+) -> Float[np.ndarray, "systems n"]:
     """What each candidate adds to the mean of a linear metric of each system, if it is relevant."""
     assert of.weights is not None
     weights = np.append(0.0, of.weights(people.depth))
@@ -95,7 +97,10 @@ def equal_strata(importance: Float[np.ndarray, "n"], strata: int = STRATA) -> In
 
 
 def allocation(
-    total: int, sizes: Int[np.ndarray, "strata"], shares: Float[np.ndarray, "strata"], least: int = _LEAST
+    total: int,
+    sizes: Int[np.ndarray, "strata"],
+    shares: Float[np.ndarray, "strata"],
+    least: int | Int[np.ndarray, "strata"] = _LEAST,
 ) -> Int[np.ndarray, "strata"]:
     """Units to draw from each stratum: by shares, at least two, at most all."""
     sizes = np.asarray(sizes)
@@ -123,7 +128,8 @@ def of_candidates(
 ) -> Sums:
     """Sums of what relevant candidates add, from the labels of drawn ones.
 
-    sum over the population of l a p, plus the drawn residuals a y - l a p expanded stratum by stratum. The slope l is
+    sum over the population of l a p, plus the drawn residuals a y - l a p expanded stratum by stratum. The
+    slope l is
     pooled over the strata.
 
     Args:
@@ -166,9 +172,7 @@ def of_candidates(
     return Sums(value, variance, np.clip(freedom, 1, max(len(labels) - len(sizes), 1)), r)
 
 
-def horvitz_thompson(
-    values: Float[np.ndarray, "targets n"], drawn: Drawn
-) -> Float[np.ndarray, "targets"]:
+def horvitz_thompson(values: Float[np.ndarray, "targets n"], drawn: Drawn) -> Float[np.ndarray, "targets"]:
     """Sums over the population of values that are known for drawn candidates: each over its inclusion probability."""
     at = drawn.stratum[drawn.drawn]
     return values @ (drawn.sizes / np.maximum(drawn.counts, 1))[at]

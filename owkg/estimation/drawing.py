@@ -97,7 +97,9 @@ class Drawing(NamedTuple):
         wanted = checks.whole("more", count, 1)
         counts = self.counts
         if counts.sum() >= len(self.frame):
-            raise ArgumentError("more", f"must leave something to draw: all {len(self.frame):,} {self.unit} are drawn.")
+            raise ArgumentError(
+                "more", f"must leave something to draw: all {len(self.frame):,} {self.unit} are drawn."
+            )
         shares = np.maximum(self.batches[0], 1) / self.batches[0].sum()
         total = allocation(int(counts.sum()) + wanted, self.sizes, shares * 1.0, least=counts)
         return self._replace(batches=(*self.batches, total - counts))
@@ -116,7 +118,9 @@ class Drawing(NamedTuple):
         """Candidates that are judged, as a sample; `chosen` are places in `frame`."""
         return Drawn(self.frame, self.stratum, chosen)
 
-    def candidates(self, people: Population, labels: Int[np.ndarray, "candidates"], units: Int[np.ndarray, "n"]) -> Bool[np.ndarray, "candidates"]:
+    def candidates(
+        self, people: Population, labels: Int[np.ndarray, "candidates"], units: Int[np.ndarray, "n"]
+    ) -> Bool[np.ndarray, "candidates"]:
         """The candidates whose labels some drawn units need, given some labels.
 
         Args:
@@ -142,14 +146,14 @@ class Asked(NamedTuple):
 
     Attributes:
         unit: what is drawn.
-        count: how many units.
+        size: how many units.
         strata: "size" for strata of queries by their known answers; None: one stratum.
         aims: names of the metrics that candidates are drawn for, each for all systems, or "A-B@METRIC"...
         pair: the two systems whose difference candidates are drawn for; None: each system.
     """
 
     unit: Unit
-    count: int
+    size: int
     strata: str | None = None
     aims: Sequence[str] = ()
     pair: tuple[str, str] | None = None
@@ -170,15 +174,19 @@ def draw(
     Raises:
         ValueError: naming `draw`, `strata` or `for`, if the population cannot give it.
     """
-    count = checks.whole("draw", asked.count, 1)
+    count = checks.whole("draw", asked.size, 1)
     if asked.strata not in (None, "size"):
         raise ArgumentError("strata", f"must be size or absent, got {asked.strata!r}.")
     if asked.unit.of_queries:
         if asked.aims or asked.pair:
-            raise ArgumentError("for", f"must be absent where {asked.unit} are drawn: they serve all systems alike.")
+            raise ArgumentError(
+                "for", f"must be absent where {asked.unit} are drawn: they serve all systems alike."
+            )
         return _of_queries(people, asked, count, seed)
     if asked.strata is not None:
-        raise ArgumentError("strata", "must be absent where candidates are drawn, whose strata follow their importance.")
+        raise ArgumentError(
+            "strata", "must be absent where candidates are drawn, whose strata follow their importance."
+        )
     if asked.unit is Unit.BELOW:
         return _below(people, asked, count, seed, proxy, below or people.depth)
     return _of_candidates(people, asked, count, seed, proxy)
@@ -196,12 +204,16 @@ def _of_queries(people: Population, asked: Asked, count: int, seed: int) -> Draw
     means = np.bincount(stratum, answers) / sizes
     shares = sizes * (1 + means / max(answers.mean(), 1e-12))
     place = permanent_numbers(seed, people.queries["query"])
-    deep = None
-    if asked.unit is Unit.PREFIXES:
-        chance = permanent_numbers(seed, people.queries["query"], pl.Series([_DEEP]).new_from_index(0, size))
-        deep = (chance[:, None] < reach(people.depth)).sum(1)
+    deep = depths(people, seed) if asked.unit is Unit.PREFIXES else None
     batch = allocation(count, sizes, shares / shares.sum())
     return Drawing(asked.unit, seed, np.arange(size), stratum, place, (batch,), deep)
+
+
+def depths(people: Population, seed: int) -> Int[np.ndarray, "queries"]:
+    """The depth that each query may be judged to, by a permanent random number of its own."""
+    queries = people.queries["query"]
+    chance = permanent_numbers(seed, queries, pl.Series([_DEEP]).new_from_index(0, len(queries)))
+    return (chance[:, None] < reach(people.depth)).sum(1)
 
 
 def size_classes(sizes: Float[np.ndarray, "queries"], classes: int) -> Int[np.ndarray, "queries"]:
@@ -229,7 +241,9 @@ def _of_candidates(people: Population, asked: Asked, count: int, seed: int, prox
     shares = np.bincount(stratum, importance(added, proxy[frame]))
     pairs = people.pairs(frame)
     place = permanent_numbers(seed, pairs["query"], pairs["answer"])
-    return Drawing(asked.unit, seed, frame, stratum, place, (allocation(count, np.bincount(stratum), shares),))
+    return Drawing(
+        asked.unit, seed, frame, stratum, place, (allocation(count, np.bincount(stratum), shares),)
+    )
 
 
 def aims(people: Population, asked: Asked, frame: Int[np.ndarray, "n"]) -> Float[np.ndarray, "aims n"]:
@@ -238,13 +252,16 @@ def aims(people: Population, asked: Asked, frame: Int[np.ndarray, "n"]) -> Float
     for one in measures(asked.aims or f"P@{people.depth}", people.depth):
         if one.needs is not Needs.CANDIDATES:
             raise ArgumentError(
-                "for", f"must be P@k or RBP, which single candidates answer, got {one.name}: draw {one.needs} for it."
+                "for",
+                f"must be P@k or RBP, which single candidates answer, got {one.name}: draw {one.needs} for it.",
             )
         each = contributions(one, people, frame)
         if asked.pair is not None:
             for name in asked.pair:
                 if name not in people.models:
-                    raise ArgumentError("for", f"must name systems of the runs ({', '.join(people.models)}), got {name!r}.")
+                    raise ArgumentError(
+                        "for", f"must name systems of the runs ({', '.join(people.models)}), got {name!r}."
+                    )
             first, second = (people.models.index(name) for name in asked.pair)
             each = each[[first]] - each[[second]]
         found.append(each / max(np.abs(each).max(initial=0.0), 1e-300))
@@ -266,7 +283,9 @@ def _below(
     shares = np.bincount(stratum) * np.sqrt(np.maximum(mean, 0.3 * p.mean()))
     pairs = people.pairs(frame)
     place = permanent_numbers(seed, pairs["query"], pairs["answer"])
-    return Drawing(asked.unit, seed, frame, stratum, place, (allocation(count, np.bincount(stratum), shares),))
+    return Drawing(
+        asked.unit, seed, frame, stratum, place, (allocation(count, np.bincount(stratum), shares),)
+    )
 
 
 def below_pool(people: Population, depth: int) -> Int[np.ndarray, "n"]:

@@ -85,7 +85,8 @@ class Estimate(NamedTuple):
     Attributes:
         target: what the values are of, in words.
         design: what was drawn, in words.
-        metrics: a row a system and metric: model, metric, value, ci_low, ci_high, method, r, least and most (what the
+        metrics: a row a system and metric: model, metric, value, ci_low, ci_high, method, r, least and most
+            (what the
             unknown labels leave), judgements, equivalent_judgements (of a plain sample of queries).
         differences: a row a pair and metric: first, second, metric, value, ci_low, ci_high, p_value, method.
         missing: the share of missing answers; None where the design does not answer it.
@@ -126,11 +127,13 @@ def estimate(
         of_these: whether the queries of the runs are meant, rather than queries like them.
 
     Raises:
-        ValueError: if a judgement is outside the draw, a metric is not answered by the design, a drawn unit is skipped, or too
+        ValueError: if a judgement is outside the draw, a metric is not answered by the design, a drawn unit
+            is skipped, or too
             few are judged.
 
     References:
-        Särndal, Swensson, Wretman (1992), "Model assisted survey sampling", chapter 6; Angelopoulos et al. (Science 382,
+        Särndal, Swensson, Wretman (1992), "Model assisted survey sampling", chapter 6; Angelopoulos et al.
+        (Science 382,
         2023), "Prediction-powered inference".
     """
     checks.level("ci", ci)
@@ -145,7 +148,8 @@ def estimate(
     found = [(one, _FOUND[drawing.unit](state, one)) for one in chosen]
     rows, pairs = _tables(state, found)
     return Estimate(
-        f"the pool of depth {drawn.depth}" + (f" and what is below it, to depth {people.depth}" if drawing.unit is Unit.BELOW else ""),
+        f"the pool of depth {drawn.depth}"
+        + (f" and what is below it, to depth {people.depth}" if drawing.unit is Unit.BELOW else ""),
         f"{len(units):,} of {drawing.counts.sum():,} drawn {drawing.unit} judged, of {len(drawing.frame):,}",
         pl.DataFrame(rows, _METRICS, orient="row"),
         pl.DataFrame(pairs, _DIFFERENCES, orient="row"),
@@ -193,7 +197,8 @@ def labels_of(drawn: DrawnPool, judged: pl.DataFrame) -> Int[np.ndarray, "candid
 def judged_units(
     drawing: Drawing, people: Population, labels: Int[np.ndarray, "candidates"]
 ) -> tuple[Int[np.ndarray, "judged"], int]:
-    """The drawn units that are completely judged, as places in the frame, in their order; and how many are not.
+    """The drawn units that are completely judged, as places in the frame, in their order; and how many are
+    not.
 
     Raises:
         ValueError: naming `judged`, if a unit is judged while one before it, in its stratum, is not.
@@ -295,14 +300,16 @@ def _require_enough(unit: Unit, count: int, chosen: Sequence[Measure]) -> None:
         raise ArgumentError("judged", f"must be of at least {FEW_QUERIES} queries for {micro}, got {count}.")
 
 
-def _notes(
-    unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], drawn: DrawnPool
-) -> list[str]:
+def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], drawn: DrawnPool) -> list[str]:
     notes = []
     if unit.of_queries and count < SURE_QUERIES:
-        notes.append(f"{count} queries are few: intervals of single metrics may cover about 92 % instead of 95 %.")
+        notes.append(
+            f"{count} queries are few: intervals of single metrics may cover about 92 % instead of 95 %."
+        )
     if unjudged:
-        notes.append(f"{unjudged:,} drawn {unit} are not judged yet; the judged ones are the first of the draw.")
+        notes.append(
+            f"{unjudged:,} drawn {unit} are not judged yet; the judged ones are the first of the draw."
+        )
     whole = [one.name for one in chosen if one.needs is Needs.QUERY]
     if whole:
         notes.append(
@@ -342,7 +349,15 @@ def _by_prefixes(state: _State, of: Measure) -> Limits:
     deep = drawing.deep[np.searchsorted(drawing.frame, sample.rows)]
     reached = reach(people.depth)
     return of_prefix_queries(
-        ready, people, state.labels, state.drawn.proxy, sample, deep, reached, level=state.level, pairs=state.pairs
+        ready,
+        people,
+        state.labels,
+        state.drawn.proxy,
+        sample,
+        deep,
+        reached,
+        level=state.level,
+        pairs=state.pairs,
     )
 
 
@@ -401,13 +416,24 @@ def _tables(
             equal = round(judgements / max(1 - own.r[s] ** 2, 1e-9))
             numbers = (own.value[s], own.low[s], own.high[s])
             rest = (own.r[s], own.least[s], own.most[s], judgements, equal)
-            rows.append((model, of.name, *map(float, numbers), own.method[s], *map(float, rest[:3]), *rest[3:]))
+            rows.append(
+                (model, of.name, *map(float, numbers), own.method[s], *map(float, rest[:3]), *rest[3:])
+            )
         if not state.pairs:
             continue
         for i, (first, second) in enumerate(combinations(models, 2), len(models)):
             p = _p_value(own, i)
             pairs.append(
-                (first, second, of.name, float(own.value[i]), float(own.low[i]), float(own.high[i]), p, own.method[i])
+                (
+                    first,
+                    second,
+                    of.name,
+                    float(own.value[i]),
+                    float(own.low[i]),
+                    float(own.high[i]),
+                    p,
+                    own.method[i],
+                )
             )
     return rows, pairs
 

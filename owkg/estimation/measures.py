@@ -1,8 +1,9 @@
 """Metrics of the completely judged pool: their values under labels, and what labels they need.
 
-All are functions of the labels of each list. Where a metric is multilinear in the labels (P, RBP, Success, RR), its
-value under probabilities is its exact expectation under independent labels, and its value under corrected labels is
-unbiased. For AP, nDCG and filtered ranks probabilities give an approximation, which serves as a covariate only.
+All are functions of the labels of each list. Where a metric is multilinear in the labels (P, RBP, Success,
+RR), its value under probabilities is its exact expectation under independent labels, and its value under
+corrected labels is unbiased. For AP, nDCG and filtered ranks probabilities give an approximation, which
+serves as a covariate only.
 """
 
 from collections.abc import Callable, Iterable
@@ -45,7 +46,8 @@ class Measure(NamedTuple):
             metric it is the sum over the answers.
         micro: whether the metric is a ratio of sums over queries, weighting every answer equally.
         weights: of the ranks, for a metric that is linear in the labels; None otherwise.
-        first: of the rank of the first relevant answer, for a metric that depends on it alone; None otherwise.
+        first: of the rank of the first relevant answer, for a metric that depends on it alone; None
+            otherwise.
         rises: whether a label that turns from 0 to 1 never lowers the value.
     """
 
@@ -97,12 +99,16 @@ def _before(rels: Rels) -> Rels:
 
 
 def _whole(
-    name: str, k: int | None, gains: Callable[[Rels], Rels], ideal: Callable[[Values], Values], **more: bool
+    name: str,
+    k: int | None,
+    gains: Callable[[Rels], Rels],
+    ideal: Callable[[Values], Values],
+    micro: bool = False,
 ) -> Measure:
     def value(rels: Rels, relevant: Values) -> Values:
         return gains(rels).sum(-1) / ideal(np.maximum(relevant, 1.0))
 
-    return Measure(name, Needs.QUERY, k, value, rises=False, **more)
+    return Measure(name, Needs.QUERY, k, value, micro=micro, rises=False)
 
 
 def _precisions(rels: Rels, k: int | None) -> Rels:
@@ -163,7 +169,8 @@ def measure(name: str, depth: int) -> Measure:
 
     Args:
         name: rr@10, success@10, p@10, rbp(p=0.8), ap@10, ndcg@10 (each with the depth of the pool where the
-            cut-off is left out), or mrr, hits@10, macro-mrr, macro-hits@10, whose filtered ranks are counted within the lists.
+            cut-off is left out), or mrr, hits@10, macro-mrr, macro-hits@10, whose filtered ranks are counted
+            within the lists.
         depth: of the pool.
 
     Raises:
@@ -175,7 +182,7 @@ def measure(name: str, depth: int) -> Measure:
     """
     if not isinstance(name, str):
         raise ArgumentError("metric", f"must be the name of a metric, got {name!r}.")
-    found = ir_names.measure(name)
+    found = ir_names.measure(name) or ir_names.measure(f"{name}@{depth}")
     if found is None:
         of_ranks = _rank_measure(name.strip())
         if of_ranks is None:
@@ -249,8 +256,10 @@ def values(
 def bounds(of: Measure, people: Population) -> tuple[Float[np.ndarray, "systems queries"], ...]:
     """The least and the largest value that the unknown labels leave to each list.
 
-    For a metric that no relevant answer can lower these are its values without and with all unknown candidates. Otherwise
-    they are 0 and 1 (for a micro metric the sums over no and over all listed answers) where anything is unknown.
+    For a metric that no relevant answer can lower these are its values without and with all unknown
+    candidates. Otherwise
+    they are 0 and 1 (for a micro metric the sums over no and over all listed answers) where anything is
+    unknown.
     """
     none, every = (people.label == 1).astype(float), (people.label != 0).astype(float)
     low = values(of, people, none)

@@ -26,7 +26,8 @@ def permanent_numbers(seed: int, *columns: pl.Series) -> Float[np.ndarray, "unit
         [0.0, 0.0]
 
     References:
-        Ohlsson (Cox et al., Business Survey Methods, 1995), "Coordination of samples using permanent random numbers".
+        Ohlsson (Cox et al., Business Survey Methods, 1995), "Coordination of samples using permanent random
+        numbers".
     """
     state = np.full(len(columns[0]), _hashed(str(checks.seed("seed", seed))), np.uint64)
     for column in columns:

@@ -92,7 +92,9 @@ class Population(NamedTuple):
 
     def labelled(self, qrels: pl.DataFrame) -> Int[np.ndarray, "candidates"]:
         """The relevance of each candidate in some judgements, `UNKNOWN` where they say nothing."""
-        said = qrels.filter(pl.col("relevance") != POOLED).select(*_PAIR, (pl.col("relevance") > 0).cast(pl.Int8))
+        said = qrels.filter(pl.col("relevance") != POOLED).select(
+            *_PAIR, (pl.col("relevance") > 0).cast(pl.Int8)
+        )
         pairs = pl.DataFrame({"query": self.queries["query"].gather(self.query), "answer": self.answers})
         found = pairs.join(said, on=_PAIR, how="left", maintain_order="left")
         return found["relevance"].fill_null(UNKNOWN).to_numpy()
@@ -105,7 +107,8 @@ def population(run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None)
         run: columns model, query, side, entity, relation, answer, score; the known answers of train and valid
             left out.
         depth: how many answers of each list are pooled, at least 1.
-        known: judgements that stand before anything is drawn, such as the answers of the test split. Judgements
+        known: judgements that stand before anything is drawn, such as the answers of the test split.
+            Judgements
             of queries that the runs do not answer are left out. None: nothing is known.
 
     Raises:
@@ -133,7 +136,11 @@ def population(run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None)
     system = lists["model"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
     slot = np.full((len(names), len(queries), deep), len(candidates), np.int32)
     slot[system, lists["row"].to_numpy(), lists["rank"].to_numpy() - 1] = lists["candidate"].to_numpy()
-    query = candidates.join(rows, on="query", how="left", maintain_order="left")["row"].to_numpy().astype(np.int64)
+    query = (
+        candidates.join(rows, on="query", how="left", maintain_order="left")["row"]
+        .to_numpy()
+        .astype(np.int64)
+    )
     label = np.full(len(candidates), UNKNOWN, np.int8)
     outside = np.zeros(len(queries), np.int64)
     found = Population(tuple(names), queries, candidates["answer"], query, slot, label, outside)

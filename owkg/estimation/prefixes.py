@@ -30,7 +30,8 @@ def needed(
 ) -> Bool[np.ndarray, "candidates"]:
     """The candidates whose labels are still needed, given some labels.
 
-    A list needs the labels of its answers from the top, to the depth of its query or to its first relevant answer.
+    A list needs the labels of its answers from the top, to the depth of its query or to its first relevant
+    answer.
     Unknown ones count as not relevant, so that the answer is everything that may still be needed.
 
     Args:
@@ -42,7 +43,9 @@ def needed(
     slot = people.slot[:, rows]
     label = np.append(labels, 0)[slot]
     found = np.cumsum(label == 1, axis=-1) - (label == 1) > 0  # a relevant answer stands above
-    wanted = ~found & (np.arange(people.depth) < deep[:, None]) & (label == UNKNOWN) & (slot < len(people.answers))
+    wanted = (
+        ~found & (np.arange(people.depth) < deep[:, None]) & (label == UNKNOWN) & (slot < len(people.answers))
+    )
     chosen = np.zeros(len(people.answers), bool)
     chosen[slot[wanted]] = True
     return chosen

@@ -1,9 +1,9 @@
 """The free proxy: how probable it is that an unjudged candidate is true, learnt from known answers alone.
 
-Where a system lists known answers it lists unknown true ones as well. A logistic regression predicts from the places of
-a candidate in all lists whether it is a known answer, s = P(known). If a share a of the true answers is known, whichever they
-are, then P(true | unknown) = s (1 - a) / (a (1 - s)). A wrong a or a bad fit costs width and no coverage: probabilities
-enter estimates as covariates and sizes of strata only.
+Where a system lists known answers it lists unknown true ones as well. A logistic regression predicts from
+the places of a candidate in all lists whether it is a known answer, s = P(known). If a share a of the true
+answers is known, whichever they are, then P(true | unknown) = s (1 - a) / (a (1 - s)). A wrong a or a bad
+fit costs width and no coverage: probabilities enter estimates as covariates and sizes of strata only.
 """
 
 import numpy as np
@@ -28,7 +28,8 @@ _TOP = (3, 10)
 def features(people: Population) -> Features:
     """What lists say of each candidate, standardised.
 
-    The log rank in each list (one below its end where the list does not hold the candidate), the mean of 1/rank, the best log rank,
+    The log rank in each list (one below its end where the list does not hold the candidate), the mean of
+    1/rank, the best log rank,
     the share of lists with it among their first 3 and 10, and the log number of known answers to the query.
     """
     places = people.places
@@ -53,7 +54,9 @@ def known_share_probabilities(known: Probabilities, share: float) -> Probabiliti
     return np.clip(s * (1 - share) / (share * (1 - s)), _LEAST, _MOST)
 
 
-def free_proxy(people: Population, *, known_share: float = 0.5, table: Features | None = None) -> Probabilities:
+def free_proxy(
+    people: Population, *, known_share: float = 0.5, table: Features | None = None
+) -> Probabilities:
     """The probability that each candidate is true, from known answers; known labels stay as they are.
 
     Halves of the queries predict each other, so that no query's known answers enter its own probabilities.
@@ -100,7 +103,9 @@ def refitted(
     for one in range(int(fold.max()) + 1):
         rows = judged & (own != one) & (own >= 0)
         if 0 < labels[rows].sum() < rows.sum():
-            found.append(filled(people, np.clip(_predicted(x[rows], labels[rows].astype(float), x), _LEAST, _MOST)))
+            found.append(
+                filled(people, np.clip(_predicted(x[rows], labels[rows].astype(float), x), _LEAST, _MOST))
+            )
         else:
             found.append(prior)
     return found
@@ -116,7 +121,8 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
 
     Args:
         people: the population.
-        frame: columns query, answer, probability, in [0, 1], for every unknown candidate. Other rows are left out.
+        frame: columns query, answer, probability, in [0, 1], for every unknown candidate. Other rows are
+            left out.
         name: of the source, for messages.
 
     Raises:
@@ -124,21 +130,32 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
     """
     lacking = {"query", "answer", "probability"} - set(frame.columns)
     if lacking:
-        raise ArgumentError("proxy", f"{name}: must have the columns query, answer, probability, without {sorted(lacking)[0]}.")
+        raise ArgumentError(
+            "proxy",
+            f"{name}: must have the columns query, answer, probability, without {sorted(lacking)[0]}.",
+        )
     number = frame["probability"].cast(pl.Float64, strict=False)
     bad = ~number.is_between(0, 1).fill_null(value=False)
     for row in bad.arg_true().head(1):
-        raise ArgumentError("proxy", f"{name}: must have probabilities in [0, 1], got {frame['probability'][row]!r} in row {row + 1}.")
+        raise ArgumentError(
+            "proxy",
+            f"{name}: must have probabilities in [0, 1], got {frame['probability'][row]!r} in row {row + 1}.",
+        )
     given = frame.with_columns(number).select("query", "answer", "probability")
     again = given.filter(pl.struct("query", "answer").is_duplicated())
     if len(again):
         query, answer, _ = again.row(0)
-        raise ArgumentError("proxy", f"{name}: must give each candidate once, got {answer!r} to {query!r} twice.")
+        raise ArgumentError(
+            "proxy", f"{name}: must give each candidate once, got {answer!r} to {query!r} twice."
+        )
     pairs = pl.DataFrame({"query": people.queries["query"].gather(people.query), "answer": people.answers})
     found = pairs.join(given, on=["query", "answer"], how="left", maintain_order="left")["probability"]
     for row in (found.is_null() & pl.Series(people.label == UNKNOWN)).arg_true().head(1):
         query, answer = pairs.row(row)
-        raise ArgumentError("proxy", f"{name}: must give every unjudged candidate a probability, got none for {answer!r} to {query!r}.")
+        raise ArgumentError(
+            "proxy",
+            f"{name}: must give every unjudged candidate a probability, got none for {answer!r} to {query!r}.",
+        )
     return filled(people, found.fill_null(0.0).to_numpy())
 
 

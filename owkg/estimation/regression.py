@@ -63,8 +63,10 @@ def fitted(
 ) -> Fitted:
     """Means of y over the population, with the help of covariates whose population means are 0.
 
-    y_i - b_(-i) x_i is averaged, b_(-i) the slope without query i, so that the variance of what is left is the variance of the
-    estimate. The residual variance counts as many draws of `floor`, the variance that the proxy itself leaves, so that a
+    y_i - b_(-i) x_i is averaged, b_(-i) the slope without query i, so that the variance of what is left is
+    the variance of the
+    estimate. The residual variance counts as many draws of `floor`, the variance that the proxy itself
+    leaves, so that a
     sample without the rare large residual does not promise too much.
 
     Args:
@@ -92,7 +94,9 @@ def fitted(
     more = np.where(pooled > 0, np.maximum(floored / np.where(pooled > 0, pooled, 1), 1), 1)
     plain = floored * float((share**2 * rest / np.maximum(drawn, 1)).sum())
     freedom = variance**2 / np.maximum((parts**2 / np.maximum(drawn - 1, 1)).sum(1), 1e-300)
-    freedom = np.where(variance > 0, np.clip(freedom, 1, count - len(sample.sizes)), count - len(sample.sizes))
+    freedom = np.where(
+        variance > 0, np.clip(freedom, 1, count - len(sample.sizes)), count - len(sample.sizes)
+    )
     variance = np.where(variance > 0, variance * more, plain)
     spread = (raw**2).sum(1)
     r = np.sqrt(np.clip(1 - squares.sum(1) / np.where(spread > 0, spread, 1), 0, 1))
@@ -143,7 +147,9 @@ def wilson(
     shrink = (z / t_quantile(found.freedom, level)) ** 2
     at_end = m * (1 - m) <= 0
     size = np.where(
-        found.variance > 0, np.maximum(m * (1 - m), 0) / np.where(found.variance > 0, found.variance, 1), queries
+        found.variance > 0,
+        np.maximum(m * (1 - m), 0) / np.where(found.variance > 0, found.variance, 1),
+        queries,
     )
     size = np.maximum(np.where(at_end, queries, size) * shrink, 1e-9)
     middle = (m + z**2 / (2 * size)) / (1 + z**2 / size)

@@ -15,7 +15,8 @@ def spread(
 ) -> Float[np.ndarray, "systems systems"]:
     """Mean over the queries of the covariance of a metric's values between systems, under independent labels.
 
-    For a micro metric the values are sums over answers minus the expected ratio times the answers, over the mean
+    For a micro metric the values are sums over answers minus the expected ratio times the answers, over the
+    mean
     number of answers.
 
     Args:
@@ -49,7 +50,9 @@ def spread(
     return total / (DRAWS - 1) / len(people.queries)
 
 
-def _scores(of: Measure, people: Population, drawn: np.ndarray, expected: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _scores(
+    of: Measure, people: Population, drawn: np.ndarray, expected: np.ndarray, rows: np.ndarray
+) -> np.ndarray:
     relevant = people.relevant(drawn)
     found = values(of, people, drawn, rows, relevant)
     if not of.micro:

@@ -10,15 +10,7 @@ from jaxtyping import Bool, Float, Int
 from owkg.estimation.measures import Measure, bounds, values
 from owkg.estimation.population import Population
 from owkg.estimation.prefixes import of_prefixes
-from owkg.estimation.regression import (
-    FEW_CHANGES,
-    Fitted,
-    Sample,
-    fitted,
-    most_changed,
-    t_quantile,
-    wilson,
-)
+from owkg.estimation.regression import FEW_CHANGES, Fitted, Sample, fitted, most_changed, t_quantile, wilson
 from owkg.estimation.spread import spread
 
 Estimates = Float[np.ndarray, "targets"]
@@ -86,7 +78,8 @@ def prepared(
     Args:
         of: the metric.
         people: the population, with the labels that were known before the draw.
-        proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor of the variance.
+        proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor
+            of the variance.
         own: whether the values by known answers alone are one more covariate.
     """
     known = (people.label == 1).astype(float)
@@ -124,7 +117,8 @@ def of_queries(
         people: the population, with the labels that were known before the draw.
         labels: of the candidates of drawn queries; others are not looked at.
         sample: the drawn queries.
-        folds: probabilities that were fitted to judged queries, one array a fold, without its own queries; and the fold of each
+        folds: probabilities that were fitted to judged queries, one array a fold, without its own queries;
+            and the fold of each
             drawn query. They take the place of the first proxy as a covariate.
         level: of the intervals.
         pairs: whether pairs are estimated.
@@ -208,7 +202,8 @@ def _with_exact(
 ) -> Limits:
     """The limits, joined with exact ones where fewer than `FEW_CHANGES` drawn queries say anything new.
 
-    A query says something new if judging changed its value. How many of the population may have changed has an
+    A query says something new if judging changed its value. How many of the population may have changed has
+    an
     exact limit; in the worst case they are those with the largest room.
     """
     plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
@@ -238,7 +233,9 @@ def _with_exact(
 def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -> tuple[float, float]:
     """Limits of a micro metric of a system where few queries may have changed."""
     total, known = ready.before[s].sum(), max(ready.answers.sum(), 1.0)
-    least = max(total - room(ready.before[s] - ready.low[s]), 0.0) / (known + room(ready.every - ready.answers))
+    least = max(total - room(ready.before[s] - ready.low[s]), 0.0) / (
+        known + room(ready.every - ready.answers)
+    )
     return least, min((total + room(ready.high[s] - ready.before[s])) / known, 1.0)
 
 
@@ -291,7 +288,8 @@ def of_prefix_queries(
     y = of_prefixes(ready.of, people, labels, proxy, sample.rows, deep, reached)
     x = ready.x[:, :, sample.rows]
     floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
-    # A drawn query is itself estimated where its prefix was cut, so that no finite population corrects the variance.
+    # A drawn query is itself estimated where its prefix was cut, so that no finite population corrects the
+    # variance.
     fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=False)
     least, most = _population_bounds(to, ready)
     return _limits(fit, systems, least, most, level, len(sample.rows))
