@@ -345,9 +345,9 @@ _REFITTED = 1_000_000  # places in lists, above which the proxy is not fitted ag
 def _by_prefixes(state: _State, of: Measure) -> Limits:
     people, drawing, sample = state.drawn.people, state.drawn.drawing, state.sample
     assert drawing.deep is not None
-    ready = prepared(of, people, state.proxies)
-    deep = drawing.deep[np.searchsorted(drawing.frame, sample.rows)]
     reached = reach(people.depth)
+    ready = prepared(of, people, state.proxies, reached=reached)
+    deep = drawing.deep[np.searchsorted(drawing.frame, sample.rows)]
     return of_prefix_queries(
         ready,
         people,

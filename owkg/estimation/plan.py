@@ -10,18 +10,16 @@ from owkg import checks
 from owkg.estimation.candidates import STRATA, allocation, contributions, equal_strata, importance
 from owkg.estimation.drawing import Unit
 from owkg.estimation.measures import Measure, Needs, measures
-from owkg.estimation.population import UNKNOWN, Population
-from owkg.estimation.prefixes import first_relevant, of_prefixes, reach
+from owkg.estimation.population import Population
+from owkg.estimation.prefixes import reach
 from owkg.estimation.proxy import Probabilities
-from owkg.estimation.spread import spread
+from owkg.estimation.spread import prefix_spread, spread
 from owkg.estimation.targets import contrasts
 
 QUERIES = (20, 30, 50, 100, 200, 400)
 CANDIDATES = (100, 200, 400, 800, 1600)
 # How much wider than under the free proxy intervals turn out, in the median of 24 targets in four worlds.
 _WIDER, _WIDER_PAIR, _WIDER_CANDIDATES = 1.10, 1.04, 1.10
-_DRAWS = 12
-_SAMPLED = 2000
 SECONDS_ENTITY, SECONDS_FACT = 45.0, 25.0
 """Seconds for a new entity and for each fact of it (Marchesin and Silvello, KGAccuracyEval)."""
 
@@ -61,18 +59,19 @@ def plan(
     for one in measures(metrics, people.depth):
         deviations = _deviations(spread(one, people, proxy), len(people.models))
         per_query = len(people.unknown) / size
-        for n in queries:
-            if n <= size:
-                rows.append(
-                    (one.name, "queries", n, *_widths(deviations, n, size, level), round(n * per_query))
-                )
+        rows += [
+            (one.name, "queries", n, *_widths(deviations, n, size, level), round(n * per_query))
+            for n in queries
+            if n <= size
+        ]
         if one.needs is Needs.PREFIX:
-            deviations, used = _prefix_deviations(one, people, proxy)
-            for n in queries:
-                if n <= size:
-                    rows.append(
-                        (one.name, "prefixes", n, *_widths(deviations, n, None, level), round(n * used))
-                    )
+            covariance, used = prefix_spread(one, people, proxy, reach(people.depth))
+            deviations = _deviations(covariance, len(people.models))
+            rows += [
+                (one.name, "prefixes", n, *_widths(deviations, n, None, level), round(n * used))
+                for n in queries
+                if n <= size
+            ]
         if one.needs is Needs.CANDIDATES:
             rows += [
                 (one.name, "candidates", n, *found, n)
@@ -105,32 +104,6 @@ def _widths(
     half = special.stdtrit(n - 1, (1 + level) / 2) * np.sqrt((1 - n / size if size else 1.0) / n)
     single, pair = deviations
     return 2 * half * single * _WIDER, None if pair is None else 2 * half * pair * _WIDER_PAIR
-
-
-def _prefix_deviations(
-    of: Measure, people: Population, proxy: Probabilities
-) -> tuple[tuple[float, float | None], float]:
-    """Deviations of the values from randomised prefixes, and the judgements of a drawn query, by labels drawn from the proxy."""
-    random = np.random.default_rng(0)
-    rows = np.arange(len(people.queries))
-    if len(rows) > _SAMPLED:
-        rows = np.sort(random.choice(rows, _SAMPLED, replace=False))
-    reached = reach(people.depth)
-    slot = people.slot[:, rows]
-    expected = first_relevant(np.append(proxy, 0.0)[slot]) @ of.first(people.depth)  # pyright: ignore[reportOptionalCall]
-    is_open = people.label == UNKNOWN
-    total, used = np.zeros((len(people.models),) * 2), 0.0
-    for _ in range(_DRAWS):
-        labels = proxy.copy()
-        labels[is_open] = random.random(int(is_open.sum())) < proxy[is_open]
-        deep = (random.random((len(rows), 1)) < reached).sum(1)
-        left = of_prefixes(of, people, labels, proxy, rows, deep, reached) - expected
-        total += left @ left.T
-        seen = np.append(labels, 0.0)[slot]
-        above = np.cumsum(seen, axis=-1) - seen > 0
-        wanted = ~above & (np.arange(people.depth) < deep[:, None])
-        used += len(np.unique(slot[wanted & np.append(is_open, False)[slot]]))
-    return _deviations(total / _DRAWS / len(rows), len(people.models)), used / _DRAWS / len(rows)
 
 
 def _candidate_widths(

@@ -159,7 +159,11 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
     return filled(people, found.fill_null(0.0).to_numpy())
 
 
-def _predicted(x: Features, y: Float[np.ndarray, "candidates"], of: Features) -> Probabilities:
+def _predicted(
+    x: Float[np.ndarray, "rows features"],
+    y: Float[np.ndarray, "rows"],
+    of: Float[np.ndarray, "others features"],
+) -> Float[np.ndarray, "others"]:
     """Logistic regression by Newton's method with a small ridge, on at most `_ROWS` rows."""
     if len(y) == 0 or y.min() == y.max():
         return np.full(len(of), y.mean() if len(y) else 0.5)

@@ -7,13 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from owkg.estimation.candidates import few_limits
 from owkg.estimation.measures import Measure, bounds, values
 from owkg.estimation.population import Population
 from owkg.estimation.prefixes import of_prefixes
 from owkg.estimation.regression import FEW_CHANGES, Fitted, Sample, fitted, most_changed, t_quantile, wilson
-from owkg.estimation.spread import spread
+from owkg.estimation.spread import prefix_spread, spread
 
 Estimates = Float[np.ndarray, "targets"]
+_FEW_FAILURES = 10  # lists without a relevant answer, below which their number has limits of its own
 
 
 class Limits(NamedTuple):
@@ -71,7 +73,12 @@ class Prepared(NamedTuple):
 
 
 def prepared(
-    of: Measure, people: Population, proxies: Sequence[Float[np.ndarray, "candidates"]], *, own: bool = False
+    of: Measure,
+    people: Population,
+    proxies: Sequence[Float[np.ndarray, "candidates"]],
+    *,
+    own: bool = False,
+    reached: Float[np.ndarray, "depth"] | None = None,
 ) -> Prepared:
     """What a metric needs of the population, computed once for all samples.
 
@@ -81,18 +88,23 @@ def prepared(
         proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor
             of the variance.
         own: whether the values by known answers alone are one more covariate.
+        reached: pi_r, where lists are judged to random depths; None: whole queries.
     """
     known = (people.label == 1).astype(float)
     low, high = bounds(of, people)
     covariates = [_covariate(of, people, one) for one in [*proxies, *([known] if own else [])]]
     systems, queries = low.shape
+    floor = np.zeros((systems, systems))
+    if proxies:
+        first = proxies[0]
+        floor = spread(of, people, first) if reached is None else prefix_spread(of, people, first, reached)[0]
     return Prepared(
         of,
         np.stack(covariates) if covariates else np.zeros((0, systems, queries)),
         values(of, people, known),
         low,
         high,
-        spread(of, people, proxies[0]) if proxies else np.zeros((systems, systems)),
+        floor,
         people.relevant(known),
         people.relevant((people.label != 0).astype(float)),
         np.bincount(people.query[people.unknown], minlength=queries) > 0,
@@ -150,6 +162,9 @@ def of_queries(
     if freedom is not None:
         fit = fit._replace(freedom=np.minimum(fit.freedom, freedom))
     least, most = _population_bounds(to, ready)
+    if of_these and len(rows) == len(ready.is_open):
+        fit = fit._replace(mean=to @ (ratio if of.micro else y.mean(1)), variance=np.zeros(len(to)))
+        return _all_known(fit, systems, least, most)
     limits = _limits(fit, systems, least, most, level, len(rows))
     return _with_exact(limits, to, change, ready, sample, level)
 
@@ -195,6 +210,12 @@ def _limits(
     low, high = np.clip(np.minimum(low, value), least, most), np.clip(np.maximum(high, value), least, most)
     method = ["wilson"] * systems + ["t"] * (len(fit.mean) - systems)
     return Limits(value, low, high, method, fit.r, least, most, fit.variance, fit.freedom)
+
+
+def _all_known(fit: Fitted, systems: int, least: np.ndarray, most: np.ndarray) -> Limits:
+    """The values themselves, once every query is judged."""
+    method = ["exact"] * len(fit.mean)
+    return Limits(fit.mean, fit.mean, fit.mean, method, fit.r, least, most, fit.variance, fit.freedom)
 
 
 def _with_exact(
@@ -292,4 +313,43 @@ def of_prefix_queries(
     # variance.
     fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=False)
     least, most = _population_bounds(to, ready)
-    return _limits(fit, systems, least, most, level, len(sample.rows))
+    limits = _limits(fit, systems, least, most, level, len(sample.rows))
+    if (
+        ready.of.first is None
+        or ready.of.first(people.depth).min() <= 0
+        or np.ptp(ready.of.first(people.depth)) > 0
+    ):
+        return limits
+    return _with_failures(limits, to, people, labels, sample, deep, reached, level)
+
+
+def _with_failures(
+    limits: Limits,
+    to: np.ndarray,
+    people: Population,
+    labels: np.ndarray,
+    sample: Sample,
+    deep: np.ndarray,
+    reached: np.ndarray,
+    level: float,
+) -> Limits:
+    """The limits of Success, joined with gamma limits of its failures where few are seen.
+
+    A failure is seen only where a list is judged to its end, and counts 1 / (pi n / N).
+    """
+    seen = np.append(np.maximum(labels, 0), 0.0)[people.slot[:, sample.rows]]
+    whole = deep == people.depth
+    weight = sample.weights * len(people.queries) / reached[-1]
+    failed = (seen.max(-1) == 0) & whole
+    size = len(people.queries)
+    ends = np.array([few_limits(one.astype(float), weight, level) for one in failed]) / size
+    low, high = np.maximum(1 - ends[:, 1], 0), np.minimum(1 - ends[:, 0], 1)
+    few = failed.sum(1) < _FEW_FAILURES
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    joined = (np.abs(to) @ few) > 0
+    bottom = np.where(joined, np.minimum(limits.low, plus @ low - minus @ high), limits.low)
+    top = np.where(joined, np.maximum(limits.high, plus @ high - minus @ low), limits.high)
+    method = ["gamma" if one else name for one, name in zip(joined, limits.method, strict=True)]
+    return limits._replace(
+        low=np.maximum(bottom, limits.least), high=np.minimum(top, limits.most), method=method
+    )
