@@ -15,6 +15,7 @@ from owkg.estimation.population import Population
 
 STRATA = 12
 _FLOOR = 5  # draws under the proxy that the residual variance of a stratum counts
+_RIDGE = 0.02  # of several proxies
 _LEAST = 2  # drawn candidates of a stratum
 
 
@@ -123,40 +124,39 @@ def allocation(
 def of_candidates(
     added: Float[np.ndarray, "targets units"],
     labels: Float[np.ndarray, "n"],
-    probabilities: Float[np.ndarray, "units"],
+    probabilities: Float[np.ndarray, "proxies units"],
     drawn: Drawn,
 ) -> Sums:
     """Sums of what relevant candidates add, from the labels of drawn ones.
 
-    sum over the population of l a p, plus the drawn residuals a y - l a p expanded stratum by stratum. The
-    slope l is
-    pooled over the strata.
+    sum over the population of l a p, plus the drawn residuals a y - l a p expanded stratum by stratum. The slopes l,
+    one for each proxy, are pooled over the strata.
 
     Args:
         added: what each candidate of `drawn.frame` adds to each target.
         labels: of the drawn candidates.
-        probabilities: of the candidates of `drawn.frame`.
+        probabilities: of the candidates of `drawn.frame`, by each proxy; the first one gives the floor of the
+            variance.
         drawn: the design.
     """
     sizes, counts = drawn.sizes, drawn.counts
     at = drawn.stratum[drawn.drawn]
-    expected = added * probabilities
-    y, x = added[:, drawn.drawn] * labels, expected[:, drawn.drawn]
+    expected = added * probabilities[:, None]
+    y, x = added[:, drawn.drawn] * labels, expected[..., drawn.drawn]
     member = (at[:, None] == np.arange(len(sizes))).astype(float)
     n = np.maximum(counts, 1)
 
     def centred(values: np.ndarray) -> np.ndarray:
-        return values - ((values @ member) / n)[:, at]
+        return values - ((values @ member) / n)[..., at]
 
     cy, cx = centred(y), centred(x)
     gain = (sizes.astype(float) ** 2 * (1 - counts / sizes) / n / np.maximum(counts - 1, 1))[at]
-    over, under = (cy * cx * gain).sum(1), (cx * cx * gain).sum(1)
-    slope = np.where(under > 0, over / np.where(under > 0, under, 1), 0.0)
-    left = y - slope[:, None] * x
+    slope = _slopes(cx, cy, gain)
+    left = y - np.einsum("tk,ktn->tn", slope, x)
     expanded = (left @ member) / n * sizes
-    value = slope * expected.sum(1) + expanded.sum(1)
+    value = np.einsum("tk,ktu->t", slope, expected) + expanded.sum(1)
     squares = (centred(left) ** 2) @ member
-    deviation = added**2 * probabilities * (1 - probabilities)
+    deviation = added**2 * probabilities[0] * (1 - probabilities[0])
     whole = (drawn.stratum[:, None] == np.arange(len(sizes))).astype(float)
     model = (deviation @ whole) / np.maximum(sizes, 1)
     each = np.maximum(
@@ -170,6 +170,16 @@ def of_candidates(
     kept = (centred(left) ** 2 * gain).sum(1)
     r = np.sqrt(np.clip(1 - kept / np.where(raw > 0, raw, 1), 0, 1)) * (raw > 0)
     return Sums(value, variance, np.clip(freedom, 1, max(len(labels) - len(sizes), 1)), r)
+
+
+def _slopes(x: np.ndarray, y: np.ndarray, gain: np.ndarray) -> Float[np.ndarray, "targets proxies"]:
+    """Slopes that make the variance least, with a small ridge where there are several."""
+    gram = np.einsum("ktn,ltn,n->tkl", x, x, gain)
+    diagonal = np.einsum("tkk->tk", gram)
+    ridge = np.where(diagonal > 0, _RIDGE * diagonal if len(x) > 1 else 0.0, 1.0)
+    return np.linalg.solve(
+        gram + ridge[..., None] * np.eye(len(x)), np.einsum("ktn,tn,n->tk", x, y, gain)[..., None]
+    )[..., 0]
 
 
 def horvitz_thompson(values: Float[np.ndarray, "targets n"], drawn: Drawn) -> Float[np.ndarray, "targets"]:

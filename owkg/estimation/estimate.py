@@ -220,7 +220,7 @@ def judged_units(
         at = int(np.flatnonzero(lacking & (np.arange(len(order)) < np.flatnonzero(skipped)[-1]))[0])
         raise ArgumentError(
             "judged",
-            f"must leave no gap: {_named(drawing, people, order[at])} is not completely judged, and later ones are. Judge it, or "
+            f"must leave no gap: {_named(drawing, people, int(order[at]))} is not completely judged, and later ones are. Judge it, or "
             "take the judgements behind it out; which ones are skipped may depend on their answers.",
         )
     done = order[~lacking & (np.arange(len(order)) < first[stratum])]
@@ -388,7 +388,7 @@ def _by_candidates(state: _State, of: Measure) -> Limits:
 
 def _summed(state: _State, added: Float[np.ndarray, "targets units"]) -> Sums:
     drawing = state.drawn.drawing
-    proxy = state.proxies[-1][drawing.frame]
+    proxy = np.stack([one[drawing.frame] for one in state.proxies])
     labels = np.maximum(state.labels[drawing.frame[state.units]], 0).astype(float)
     return of_candidates(added, labels, proxy, drawing.drawn(state.units))
 

@@ -23,7 +23,7 @@ def permanent_numbers(seed: int, *columns: pl.Series) -> Float[np.ndarray, "unit
 
     Examples:
         >>> permanent_numbers(7, pl.Series(["a|r|?", "b|r|?"])).round(4).tolist()
-        [0.0, 0.0]
+        [0.0663, 0.9377]
 
     References:
         Ohlsson (Cox et al., Business Survey Methods, 1995), "Coordination of samples using permanent random

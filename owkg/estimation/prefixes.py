@@ -1,7 +1,7 @@
 """Randomised prefixes: lists judged from the top to a random depth, or to their first relevant answer."""
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from owkg.estimation.measures import Measure, none_before
 from owkg.estimation.population import UNKNOWN, Population
@@ -54,7 +54,7 @@ def needed(
 def of_prefixes(
     of: Measure,
     people: Population,
-    labels: Float[np.ndarray, "candidates"],
+    labels: Shaped[np.ndarray, "candidates"],
     probabilities: Float[np.ndarray, "candidates"],
     rows: Int[np.ndarray, "n"],
     deep: Int[np.ndarray, "n"],

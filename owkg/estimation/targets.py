@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 
 from owkg.estimation.candidates import few_limits
 from owkg.estimation.measures import Measure, bounds, values
@@ -139,7 +139,7 @@ def of_queries(
     rows, of = sample.rows, ready.of
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
-    true = np.maximum(labels, 0)
+    true = np.maximum(labels, 0).astype(np.float64)
     relevant = people.relevant(true)
     found = values(of, people, true, rows, relevant)
     relevant = relevant[rows]
@@ -282,7 +282,7 @@ def _largest(values: np.ndarray, count: int) -> float:
 def of_prefix_queries(
     ready: Prepared,
     people: Population,
-    labels: Float[np.ndarray, "candidates"],
+    labels: Shaped[np.ndarray, "candidates"],
     proxy: Float[np.ndarray, "candidates"],
     sample: Sample,
     deep: Int[np.ndarray, "n"],
@@ -314,37 +314,33 @@ def of_prefix_queries(
     fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=False)
     least, most = _population_bounds(to, ready)
     limits = _limits(fit, systems, least, most, level, len(sample.rows))
-    if (
-        ready.of.first is None
-        or ready.of.first(people.depth).min() <= 0
-        or np.ptp(ready.of.first(people.depth)) > 0
-    ):
+    assert ready.of.first is not None
+    weights = ready.of.first(people.depth)
+    if set(weights.tolist()) - {0.0, 1.0}:
         return limits
-    return _with_failures(limits, to, people, labels, sample, deep, reached, level)
+    last = int(weights.sum())
+    seen = np.append(np.maximum(labels, 0), 0.0)[people.slot[:, sample.rows, :last]]
+    failed = (seen.max(-1) == 0) & (deep >= last)
+    chance = reached[last - 1]
+    return _with_failures(limits, to, failed, sample.weights / chance, level, cut=bool(chance < 1))
 
 
 def _with_failures(
     limits: Limits,
     to: np.ndarray,
-    people: Population,
-    labels: np.ndarray,
-    sample: Sample,
-    deep: np.ndarray,
-    reached: np.ndarray,
+    failed: Bool[np.ndarray, "systems n"],
+    weight: np.ndarray,
     level: float,
+    *,
+    cut: bool,
 ) -> Limits:
-    """The limits of Success, joined with gamma limits of its failures where few are seen.
+    """The limits of Success, joined with gamma limits of the share of failures where few are seen.
 
-    A failure is seen only where a list is judged to its end, and counts 1 / (pi n / N).
+    A failure is seen only where a list is judged to the end, and counts 1 / (pi n / N) of N.
     """
-    seen = np.append(np.maximum(labels, 0), 0.0)[people.slot[:, sample.rows]]
-    whole = deep == people.depth
-    weight = sample.weights * len(people.queries) / reached[-1]
-    failed = (seen.max(-1) == 0) & whole
-    size = len(people.queries)
-    ends = np.array([few_limits(one.astype(float), weight, level) for one in failed]) / size
+    ends = np.array([few_limits(one.astype(float), weight, level) for one in failed])
     low, high = np.maximum(1 - ends[:, 1], 0), np.minimum(1 - ends[:, 0], 1)
-    few = failed.sum(1) < _FEW_FAILURES
+    few = failed.sum(1) < (_FEW_FAILURES if cut else FEW_CHANGES)
     plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
     joined = (np.abs(to) @ few) > 0
     bottom = np.where(joined, np.minimum(limits.low, plus @ low - minus @ high), limits.low)

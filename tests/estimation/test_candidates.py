@@ -40,7 +40,9 @@ def test_with_no_proxy_it_is_horvitz_thompson_and_its_variance_is_unbiased():
     for first in combinations(range(3), 2):
         for second in combinations(range(3, 6), 2):
             chosen = np.array([*first, *second])
-            found = of_candidates(added, labels[chosen], np.zeros(6), Drawn(np.arange(6), stratum, chosen))
+            found = of_candidates(
+                added, labels[chosen], np.zeros((1, 6)), Drawn(np.arange(6), stratum, chosen)
+            )
             expected = horvitz_thompson(
                 added[:, chosen] * labels[chosen], Drawn(np.arange(6), stratum, chosen)
             )
@@ -66,7 +68,7 @@ def test_sums_cover_the_metric_of_all_labels():
             [rng.choice(np.flatnonzero(stratum == h), n, replace=False) for h, n in enumerate(counts)]
         )
         low, high = limits(
-            of_candidates(added, true[frame][chosen], proxy[frame], Drawn(frame, stratum, chosen)), 0.95
+            of_candidates(added, true[frame][chosen], proxy[None, frame], Drawn(frame, stratum, chosen)), 0.95
         )
         held += (low <= whole) & (whole <= high)
     assert held.min() / 300 > 0.91

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from owkg.estimation.measures import measure, values
+from owkg.estimation.prefixes import reach
 from owkg.estimation.proxy import free_proxy
 from owkg.estimation.regression import Sample, fitted, most_changed, wilson
 from owkg.estimation.targets import contrasts, of_prefix_queries, of_queries, prepared
-from owkg.estimation.prefixes import reach
 from tests.estimation.worlds import populated
 
 
