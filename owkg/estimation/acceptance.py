@@ -8,8 +8,8 @@ designs test this; none assumes anything about which candidates are right, since
 - One set, or one chain of nested sets, for each relation (`by_relation`, `nested_by_relation`).
 
 Sources: Ville (1939) for the martingale's limit; Waudby-Smith and Ramdas (2020), "Confidence sequences for
-sampling without replacement"; Bretz, Maurer, Brannath, Posch (Statistics in Medicine 28, 2009) for the
-chain; Angelopoulos, Bates, Candes, Jordan, Lei (2021), "Learn then Test", for the use of both on predictions.
+sampling without replacement"; Bretz, Maurer, Brannath, Posch (Statistics in Medicine 28, 2009) for the chain;
+Angelopoulos, Bates, Candes, Jordan, Lei (2021), "Learn then Test", for the use of both on predictions.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import optimize, special, stats
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -39,6 +39,8 @@ MOST = 2_000
 # From here the sets that a martingale rejects are all sets above the smallest one (see `lower_limit`).
 _LEAST_LEVEL = 0.65
 _TINY = 1e-290
+_PILOT_FIRST = 30  # place from which a pilot is spread
+_WEAK = 0.02  # precision of the prior of the intercept
 
 
 class State(StrEnum):
@@ -66,8 +68,7 @@ class OneSet(NamedTuple):
         evidence: largest value of the martingale so far.
         needed: value from which the set is accepted; infinite where only certainty counts.
         lower: lower limit of the precision of the set, at any time; the share of right candidates when all
-            are
-            judged.
+            are judged.
         decided: judgements after which the set was accepted or refused; None while it is open.
         fewest: judgements until acceptance if no further error is seen; None when decided.
         next: place of the next candidate to judge; None when decided or all are judged.
@@ -125,17 +126,14 @@ def evidence(
     """Evidence that a set has fewer than `bad` errors: the mean over b < bad of lik(b) / lik(bad).
 
     lik(b) = C(b, e) C(K - b, t - e) is the likelihood of e errors among t judged ones, whatever their order.
-    The sum
-    over b < bad counts the (t + 1)-subsets of K + 1 places whose (e + 1)-th member is among the first `bad`,
-    so that
+    The sum over b < bad counts the (t + 1)-subsets of K + 1 places whose (e + 1)-th member is among the first
+    `bad`, so that
 
         evidence = (K + 1) / ((t + 1) bad) P(H(K + 1, bad, t + 1) > e) / P(H(K, bad, t) = e),
 
-    with H hypergeometric. If the set has `bad` errors, the evidence after each judgement is a martingale
-    that starts
-    at 1 (as long as right candidates are left); if it has more, a supermartingale. By Ville's inequality it
-    ever
-    reaches 1 / alpha with a probability of at most alpha.
+    with H hypergeometric. If the set has `bad` errors, the evidence after each judgement is a martingale that
+    starts at 1 (as long as right candidates are left); if it has more, a supermartingale. By Ville's
+    inequality it ever reaches 1 / alpha with a probability of at most alpha.
 
     Args:
         size: K, candidates of the set.
@@ -160,30 +158,27 @@ def one_set(
     """Whether one set has a precision, from its candidates judged one by one in random order.
 
     The result depends on the labels only. It may be looked at after each judgement, and judging may stop at
-    any
-    time for any reason; the statement that the precision holds is wrong with a probability of at most 1 -
+    any time for any reason; the statement that the precision holds is wrong with a probability of at most 1 -
     level.
 
     Args:
         labels: of candidates, 1 (right), 0 (wrong) or -1 (not judged), [candidates].
-        order: places of the members of the set in the order of the draw, each once, [size]. The order must
-            be random
-            and fixed before anything is judged; the judged members are the first ones.
+        order: places of the members of the set in the order of the draw, each once, [size]. The order must be
+            random and fixed before anything is judged; the judged members are the first ones.
         precision: wanted, in (0, 1].
         level: of confidence, at least 0.65.
         certainty: accept only what is certain, such as when all are judged.
 
     Raises:
         ValueError: naming `labels` if a label is of another kind or a member is judged before its turn;
-            `order`
-            if it is empty or has a place twice; `precision` and `level` if out of range.
+            `order` if it is empty or has a place twice; `precision` and `level` if out of range.
 
     Examples:
         >>> labels = np.full(1000, -1)
-        >>> labels[:40] = 1
+        >>> labels[:60] = 1
         >>> found = one_set(labels, np.arange(1000), precision=0.9)
         >>> found.state, found.decided, round(found.lower, 2)
-        (<State.ACCEPTED: 'accepted'>, 29, 0.92)
+        (<State.ACCEPTED: 'accepted'>, 41, 0.93)
     """
     wanted, sure = _targets(precision, level)
     said, places = _judged_in_order(labels, order)
@@ -268,11 +263,9 @@ def lower_limit(
     """The lower limit of the precision of a set: the largest precision whose evidence has reached `needed`.
 
     The number of errors that the set really has is rejected with a probability of at most 1 / needed, so the
-    limit
-    holds for all precisions at once. Where needed >= e (a level of at least 0.65), evidence against b errors
-    that
-    reaches it is smaller than evidence against b + 1 errors, so the rejected numbers are all those above one
-    of them.
+    limit holds for all precisions at once. Where needed >= e (a level of at least 0.65), evidence against b
+    errors that reaches it is smaller than evidence against b + 1 errors, so the rejected numbers are all
+    those above one of them.
 
     Args:
         size: K, candidates of the set.
@@ -303,7 +296,7 @@ def boundary(
 
     Examples:
         >>> limits = boundary(1000, 0.9)
-        >>> limits[[27, 28, 99]].tolist()
+        >>> limits[[39, 40, 99]].tolist()
         [-1, 0, 3]
     """
     wanted, sure = _targets(precision, level)
@@ -464,6 +457,66 @@ def region_size(
     return min(int(np.ceil(more * size - 1e-9)), len(probabilities))
 
 
+def pilot_places(candidates: int, judgements: int, *, seed: int = 0) -> Int[np.ndarray, "n"]:
+    """Places of candidates to judge for a pilot, about evenly on the log scale; fewer where places coincide.
+
+    Args:
+        candidates: how many there are, in the order in which they would be accepted.
+        judgements: how many to judge, at most as many.
+        seed: of the places.
+
+    Raises:
+        ValueError: naming the argument that is out of range.
+    """
+    size, count = checks.whole("candidates", candidates, 1), checks.whole("judgements", judgements, 1)
+    if count > size:
+        raise ArgumentError("judgements", f"must be at most {size}, the number of candidates, got {count}.")
+    first = min(_PILOT_FIRST, size)
+    rng = np.random.default_rng(checks.seed("seed", seed))
+    share = (np.arange(count) + rng.random(count)) / count
+    return np.unique(np.minimum((first * (size / first) ** share).astype(np.int64), size) - 1)
+
+
+def piloted(
+    candidates: int, places: Int[np.ndarray, "n"], labels: Int[np.ndarray, "n"]
+) -> Float[np.ndarray, "candidates"]:
+    """Probabilities that candidates are right, falling with the log of their place, from some judged ones.
+
+    expit(a - b log place), fitted by maximum likelihood with b drawn towards 1 (a normal prior of deviation
+    1). It serves to choose a region. The judged candidates then count as known: they leave the region before
+    the draw, and the promise is about the others. So they need not be random, and an error of the fit costs
+    accepted candidates and no validity.
+
+    Args:
+        candidates: how many there are, in the order in which they would be accepted.
+        places: of the judged ones, from 0.
+        labels: of the judged ones, 1 (right) or 0 (wrong).
+
+    Returns:
+        probabilities, of the judged ones as well.
+
+    Raises:
+        ValueError: naming the argument that is out of range.
+    """
+    size = checks.whole("candidates", candidates, 1)
+    at, said = checks.integer("places", places, 0), checks.integer("labels", labels, 0)
+    checks.require("places", at, at < size, f"below {size}, the number of candidates")
+    checks.require("labels", said, said <= 1, "1 or 0")
+    if at.shape != said.shape or at.ndim != 1:
+        raise ArgumentError("labels", f"must have one entry a place, {at.size}, got {said.size}.")
+    every = -np.log(np.arange(1.0, size + 1))
+    middle = every[at].mean()
+    design = np.column_stack([np.ones(len(at)), every[at] - middle])
+    prior, weak = np.array([0.0, 1.0]), np.array([_WEAK, 1.0])
+
+    def loss(w: Float[np.ndarray, "2"]) -> float:
+        score = design @ w
+        return float(np.logaddexp(0, score).sum() - said @ score + (weak * (w - prior) ** 2).sum() / 2)
+
+    found = optimize.minimize(loss, prior, method="BFGS").x
+    return special.expit(found[0] + max(found[1], 0.0) * (every - middle))
+
+
 def nested_sizes(region: int, sets: int = SETS) -> Int[np.ndarray, "sets"]:
     """Sizes of the nested sets: 1 / sets, 2 / sets, ... of the region, rounded up."""
     return -(-np.arange(1, sets + 1) * region // sets)
@@ -478,10 +531,9 @@ def nested_p_values(
     """P-values that each set has a lower precision: P(H(K_j, floor((1 - p) K_j) + 1, n_j) <= errors).
 
     In a simple random sample of a region, given that n_j of the drawn candidates are members of a set, each
-    n_j members
-    are equally likely to be the drawn ones. So each p-value is exact given its n_j. Given the numbers of all
-    sets
-    it is not: which of them counts must not depend on these numbers, and in `chain` it does not.
+    n_j members are equally likely to be the drawn ones. So each p-value is exact given its n_j. It is not
+    exact given the numbers of all sets: which test counts must not depend on these numbers, and in `chain` it
+    does not.
 
     Args:
         sizes: K_j.
@@ -500,8 +552,7 @@ def chain(
     """Tests of nested sets, from the smallest: whether each is rejected, and the alpha it was tested with.
 
     Sets at `starts` (counted from 1) have equal parts of alpha; a rejected set hands its alpha to the next
-    larger one.
-    The probability of any false rejection is at most alpha, whatever depends on what.
+    larger one. The probability of any false rejection is at most alpha, whatever depends on what.
     """
     alphas = np.zeros(p_values.shape)
     rejected = np.zeros(p_values.shape, bool)
@@ -520,8 +571,7 @@ def nested(
     """The largest nested set that has a precision, from a draw of fixed size of the region.
 
     The size of the draw and the region must be fixed before anything is judged. Drawing more after a look at
-    the
-    result spoils the level; `one_set` allows that.
+    the result spoils the level; `one_set` allows that.
 
     Args:
         labels: of the candidates of the region, in the order in which they would be accepted: 1 (right), 0
@@ -532,10 +582,9 @@ def nested(
         level: of confidence.
 
     Raises:
-        ValueError: naming `labels` if a label is of another kind or a candidate is judged that was not
-            drawn, or before
-            its turn; `order` if it is not an order of the region; `drawn`, `precision`, `level` if out of
-            range.
+        ValueError: naming `labels` if a label is of another kind or a candidate is judged that was not drawn,
+            or before its turn; `order` if it is not an order of the region; `drawn`, `precision`, `level` if
+            out of range.
     """
     wanted, sure = _targets(precision, level)
     said, places = _judged_in_order(labels, order)
@@ -613,16 +662,14 @@ def by_relation(
     """Whether the candidates of each relation have a precision, each judged one by one in random order.
 
     Each relation is a promise of its own: one that is accepted lacks the precision with a probability of at
-    most 1 -
-    level. With `simultaneous` the probability that any accepted one lacks it is at most 1 - level (Holm's
-    method on 1
-    / evidence; limits by Bonferroni). Relations of fewer than 30 candidates are accepted only for certain.
+    most 1 - level. With `simultaneous` the probability that any accepted one lacks it is at most 1 - level
+    (Holm's method on 1 / evidence; limits by Bonferroni). Relations of fewer than 30 candidates are accepted
+    only for certain.
 
     Args:
         labels: of all candidates, 1 (right), 0 (wrong) or -1 (not judged), [candidates].
         order: places in the order of the draw, each once, [candidates]. Within each relation the judged ones
-            are the
-            first ones.
+            are the first ones.
         relations: number of the relation of each candidate, [candidates].
         precision: wanted, in (0, 1].
         level: of confidence, at least 0.65.
@@ -679,16 +726,14 @@ def nested_by_relation(
         order: places in the order of the draw, each once, [candidates].
         relations: number of the relation of each candidate, [candidates].
         drawn: for each relation, the size of the draw; regions of fewer than 30 candidates are judged
-            completely,
-            whatever it says.
+            completely, whatever it says.
         precision: wanted, in (0, 1].
         level: of confidence.
         simultaneous: whether all accepted sets together are promised, by Bonferroni.
 
     Raises:
         ValueError: naming `drawn` if a relation lacks its number or has more than its candidates; otherwise
-            as
-            `nested` and `by_relation`.
+            as `nested` and `by_relation`.
     """
     wanted, sure = _targets(precision, level)
     together = checks.flag("simultaneous", simultaneous)

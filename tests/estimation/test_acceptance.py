@@ -29,6 +29,8 @@ from owkg.estimation.acceptance import (
     one_set,
     one_set_replays,
     outlook,
+    pilot_places,
+    piloted,
     predicted_size,
     region_size,
 )
@@ -278,17 +280,17 @@ def test_nested_p_values_over_all_draws():
 
 
 def test_nested_over_all_draws_keeps_its_promise():
-    """Every draw of 6 of 12: a set without the precision is accepted in at most alpha of them."""
+    """Every draw of 5 of 10: a set without the precision is accepted in at most alpha of them."""
     rng = np.random.default_rng(0)
     violations = []
     for _ in range(6):
-        truth = (rng.random(12) < rng.uniform(0.4, 0.9)).astype(int)
+        truth = (rng.random(10) < rng.uniform(0.4, 0.9)).astype(int)
         false = total = 0
-        for draw in combinations(range(12), 6):
-            order = np.concatenate([draw, np.setdiff1d(np.arange(12), draw)])
-            labels = np.full(12, -1)
+        for draw in combinations(range(10), 5):
+            order = np.concatenate([draw, np.setdiff1d(np.arange(10), draw)])
+            labels = np.full(10, -1)
             labels[list(draw)] = truth[list(draw)]
-            found = nested(labels, order, 6, precision=0.7, level=0.65)
+            found = nested(labels, order, 5, precision=0.7, level=0.65)
             good = truth[: found.accepted].sum()
             false += good < 0.7 * found.accepted - 1e-9
             total += 1
@@ -338,6 +340,29 @@ def test_regions():
     assert region_size(probabilities / 2, 0.8) == 0
     assert nested_sizes(7).tolist() == [1, 2, 3, 3, 4, 5, 5, 6, 7, 7]
     assert predicted_size(np.full(1000, 0.9), 0.9) == 1000
+
+
+def test_pilots_find_the_region():
+    size, precision = 8_000, 0.9
+    curve = 1 / (1 + (np.arange(1, size + 1) / 2_000) ** 1.5)
+    truth = (np.random.default_rng(1).random(size) < curve).astype(int)
+    right = predicted_size(curve, precision)
+    found = []
+    for seed in range(20):
+        places = pilot_places(size, 60, seed=seed)
+        assert 50 <= len(places) <= 60
+        assert (np.diff(places) > 0).all()
+        assert (places[0] >= 29, places[-1] < size) == (True, True)
+        fitted = piloted(size, places, truth[places])
+        assert (np.diff(fitted) <= 0).all()
+        found.append(predicted_size(fitted, precision))
+    assert 0.6 * right < np.median(found) < 1.6 * right
+    # With all labels it is the curve itself, and with labels of one kind it stays a curve.
+    every = np.arange(size)
+    assert piloted(size, every, truth) == pytest.approx(curve, abs=0.05)
+    assert piloted(100, np.arange(10), np.ones(10, int)).min() > 0.5
+    assert np.ptp(piloted(100, np.array([5, 50]), np.array([0, 1]))) < 0.9
+    assert pilot_places(5, 5).max() < 5
 
 
 def test_nested_waits_for_the_whole_draw_and_knows_a_whole_region():
@@ -439,7 +464,7 @@ def test_holm_promises_all_relations_together():
     rng = np.random.default_rng(8)
     relations = np.repeat(np.arange(6), 40)
     alone = together = 0
-    for _ in range(120):
+    for _ in range(100):
         truth = np.ones((6, 40), int)
         for row in truth:
             row[rng.choice(40, 9, replace=False)] = 0
@@ -451,7 +476,7 @@ def test_holm_promises_all_relations_together():
         ]
         alone += any(one.state is State.ACCEPTED for one in found[0])
         together += any(one.state is State.ACCEPTED for one in found[1])
-    assert together <= 0.05 * 120 < alone
+    assert together <= 0.05 * 100 < alone
 
 
 def test_nested_by_relation():
@@ -516,6 +541,11 @@ def test_statements_are_sentences():
         ("region", lambda: nested_replays([1], 2, 1, precision=0.9)),
         ("replays", lambda: one_set_replays([1], precision=0.9, replays=0)),
         ("probabilities", lambda: predicted_size(np.array([1.2]), 0.9)),
+        ("judgements", lambda: pilot_places(3, 4)),
+        ("candidates", lambda: pilot_places(0, 4)),
+        ("places", lambda: piloted(3, np.array([3]), np.array([1]))),
+        ("labels", lambda: piloted(3, np.array([1]), np.array([2]))),
+        ("labels", lambda: piloted(3, np.array([1]), np.array([1, 0]))),
         ("spare", lambda: region_size(np.array([1.0]), 0.9, spare=0.5)),
     ],
 )
