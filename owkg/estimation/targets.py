@@ -105,34 +105,92 @@ def prepared(
     )
 
 
+Folds = tuple[Sequence[Float[np.ndarray, "candidates"]], Int[np.ndarray, "n"]]
+
+
+class _Values(NamedTuple):
+    """Means of the targets, and by how much judging changed each system's values."""
+
+    fit: Fitted
+    change: Float[np.ndarray, "systems n"]
+
+
+def truths(
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+) -> Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"]:
+    """Labels as numbers that metrics take: unknown ones as 0; corrected labels, which are floats, as they are."""
+    return labels if np.issubdtype(labels.dtype, np.floating) else np.maximum(labels, 0)
+
+
+def means(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    *,
+    folds: Folds | None = None,
+    pairs: bool = True,
+    of_these: bool = True,
+) -> Fitted:
+    """Means of a metric of all systems and pairs, without limits, from completely judged queries.
+
+    Args: as `of_queries`.
+    """
+    return _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these).fit
+
+
 def of_queries(
     ready: Prepared,
     people: Population,
     labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
     sample: Sample,
     *,
-    folds: tuple[Sequence[Float[np.ndarray, "candidates"]], Int[np.ndarray, "n"]] | None = None,
+    folds: Folds | None = None,
     level: float = 0.95,
     pairs: bool = True,
     of_these: bool = True,
+    noise: Float[np.ndarray, "targets"] | None = None,
 ) -> Limits:
     """A metric of all systems and pairs, from completely judged queries.
 
     Args:
         ready: of `prepared`.
         people: the population, with the labels that were known before the draw.
-        labels: of the candidates of drawn queries; others are not looked at.
+        labels: of the candidates of drawn queries; others are not looked at. Floats are taken as they are: corrected labels
+            may be below 0 or above 1.
         sample: the drawn queries.
         folds: probabilities that were fitted to judged queries, one array a fold, without its own queries; and the fold of each
             drawn query. They take the place of the first proxy as a covariate.
         level: of the intervals.
         pairs: whether pairs are estimated.
         of_these: whether these queries are meant, rather than queries like them.
+        noise: for corrected labels, the variance that estimated error rates add to each target, 0 for known rates. None: the
+            labels have no errors.
     """
+    if noise is not None:
+        return _corrected_limits(ready, people, labels, sample, folds, level, noise, pairs=pairs)
+    fit, change = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these)
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    least, most = _population_bounds(to, ready)
+    limits = _limits(fit, systems, least, most, level, len(sample.rows))
+    return _with_exact(limits, to, change, ready, sample, level)
+
+
+def _values(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    folds: Folds | None,
+    *,
+    pairs: bool,
+    of_these: bool,
+) -> _Values:
     rows, of = sample.rows, ready.of
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
-    true = np.maximum(labels, 0)
+    true = truths(labels)
     relevant = people.relevant(true)
     found = values(of, people, true, rows, relevant)
     relevant = relevant[rows]
@@ -154,9 +212,28 @@ def of_queries(
     fit = fit._replace(mean=fit.mean + to @ ratio)
     if freedom is not None:
         fit = fit._replace(freedom=np.minimum(fit.freedom, freedom))
-    least, most = _population_bounds(to, ready)
-    limits = _limits(fit, systems, least, most, level, len(rows))
-    return _with_exact(limits, to, change, ready, sample, level)
+    return _Values(fit, change)
+
+
+def _corrected_limits(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    folds: Folds | None,
+    level: float,
+    noise: np.ndarray,
+    *,
+    pairs: bool,
+) -> Limits:
+    """Student's limits: the variance of corrected values does not vanish near 0 and 1, where Wilson's form has it vanish.
+
+    Errors of labels do not shrink as the sample nears the population, so nothing is taken off for a finite population.
+    """
+    fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=False)
+    fit = fit._replace(variance=fit.variance + noise)
+    least, most = _population_bounds(contrasts(len(people.models), pairs=pairs), ready)
+    return _limits(fit, 0, least, most, level, len(sample.rows))
 
 
 def _covariate(of: Measure, people: Population, probabilities: np.ndarray) -> np.ndarray:
