@@ -226,14 +226,22 @@ def _corrected_limits(
     *,
     pairs: bool,
 ) -> Limits:
-    """Student's limits: the variance of corrected values does not vanish near 0 and 1, where Wilson's form has it vanish.
+    """Wilson's limits of systems and Student's of pairs, from corrected labels.
 
-    Errors of labels do not shrink as the sample nears the population, so nothing is taken off for a finite population.
+    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of what is possible, they
+    are taken as well, around the nearest possible value. Errors of labels do not shrink as the sample nears the
+    population: nothing is taken off for a finite population.
     """
+    systems, n = len(people.models), len(sample.rows)
     fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=False)
     fit = fit._replace(variance=fit.variance + noise)
-    least, most = _population_bounds(contrasts(len(people.models), pairs=pairs), ready)
-    return _limits(fit, 0, least, most, level, len(sample.rows))
+    least, most = _population_bounds(contrasts(systems, pairs=pairs), ready)
+    half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
+    beyond = (fit.mean - half < least) | (fit.mean + half > most)
+    fit = fit._replace(mean=np.clip(fit.mean, least, most))
+    found, plain = (_limits(fit, wilsons, least, most, level, n) for wilsons in (systems, 0))
+    low, high = np.minimum(found.low, plain.low), np.maximum(found.high, plain.high)
+    return found._replace(low=np.where(beyond, low, found.low), high=np.where(beyond, high, found.high))
 
 
 def _covariate(of: Measure, people: Population, probabilities: np.ndarray) -> np.ndarray:
