@@ -5,14 +5,20 @@ A gambler bets against each possible mean of the population. If the mean is righ
 """
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.estimation.measures import values as metric_values
+from owkg.estimation.population import Population
+from owkg.estimation.regression import Sample
+from owkg.estimation.targets import Limits, Prepared, contrasts, means, _population_bounds, truths
 
 _SHARE = 0.75
 """Of the capital, the most that one bet may lose."""
 _STEPS = 50  # of the bisection
+_HALF = 0.5  # of the covariate, which is taken off from so many queries on
+_ENOUGH = 30
 
 
 def betting_limits(
@@ -49,6 +55,52 @@ def betting_limits(
     bets = _bets(x, error)
     low = _least(x, bets, size, error)
     return low, 1 - _least(1 - x, bets, size, error)
+
+
+def exact_of_queries(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"],
+    sample: Sample,
+    *,
+    level: float = 0.95,
+    pairs: bool = True,
+) -> Limits:
+    """A metric of all systems and pairs with exact limits, from completely judged queries, however few.
+
+    The values of systems are bet on minus half of their covariate from 30 queries on, where this is narrower, and as they are
+    before. Differences of pairs are bet on as they are.
+
+    Args:
+        ready: of `prepared`, with one covariate or more.
+        people: the population, with the labels that were known before the draw.
+        labels: of the candidates of drawn queries.
+        sample: the drawn queries, in the order in which they were drawn.
+        level: of each interval.
+        pairs: whether pairs are estimated.
+
+    Raises:
+        ValueError: for a micro metric, which is a ratio and no mean of values; and for strata.
+    """
+    if ready.of.micro:
+        raise ArgumentError("metric", f"must be a mean over queries to have exact limits, got {ready.of.name}.")
+    if len(sample.sizes) > 1:
+        raise ArgumentError("exact", f"must be of queries from one stratum, got {len(sample.sizes)} strata.")
+    rows, systems = sample.rows, len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    slope = np.where(np.arange(len(to)) < systems, _HALF if len(rows) >= _ENOUGH and len(ready.x) else 0.0, 0.0)
+    shift = slope[:, None] * (to @ ready.x[0]) if len(ready.x) else np.zeros((len(to), ready.low.shape[1]))
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    bottom = (plus @ ready.low - minus @ ready.high - shift).min(1)
+    room = np.maximum((plus @ ready.high - minus @ ready.low - shift).max(1) - bottom, 1e-12)
+    y = to @ metric_values(ready.of, people, truths(labels), rows) - shift[:, rows]
+    scaled = np.clip((y - bottom[:, None]) / room[:, None], 0, 1)
+    low, high = (bottom + room * one for one in betting_limits(scaled, int(sample.sizes[0]), level))
+    least, most = _population_bounds(to, ready)
+    fit = means(ready, people, labels, sample, pairs=pairs)
+    low, high = np.clip(low, least, most), np.clip(high, least, most)
+    value = np.clip(fit.mean, low, high)
+    return Limits(value, low, high, ["betting"] * len(to), fit.r, least, most, fit.variance, fit.freedom)
 
 
 def _bets(x: Float[np.ndarray, "targets n"], error: float) -> Float[np.ndarray, "targets n"]:

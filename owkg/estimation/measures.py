@@ -17,8 +17,8 @@ from owkg.estimation.population import Population
 from owkg.ir import names as ir_names
 from owkg.metrics.registry import metric as rank_metric
 
-Rels = Float[np.ndarray, "*lists depth"]
-Values = Float[np.ndarray, "*lists"]
+Rels = Float[np.ndarray, "... depth"]
+Values = Float[np.ndarray, "..."]
 
 
 class Needs(StrEnum):

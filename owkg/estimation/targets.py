@@ -117,9 +117,10 @@ class _Values(NamedTuple):
 
 def truths(
     labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
-) -> Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"]:
-    """Labels as numbers that metrics take: unknown ones as 0; corrected labels, which are floats, as they are."""
-    return labels if np.issubdtype(labels.dtype, np.floating) else np.maximum(labels, 0)
+) -> Float[np.ndarray, "candidates"]:
+    """Labels as metrics take them: unknown ones as 0; corrected labels, which are floats, as they are."""
+    real = np.issubdtype(labels.dtype, np.floating)
+    return np.asarray(labels if real else np.maximum(labels, 0), np.float64)
 
 
 def means(
