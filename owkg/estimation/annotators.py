@@ -1,7 +1,8 @@
 """Errors of annotators: labels corrected for known or estimated error rates.
 
-P, Success and RR are multilinear in the labels of a list, so their values under corrected labels are unbiased where errors
-are independent. Metrics that are not multilinear need two-phase judging (`owkg.estimation.two_phase`).
+P, Success and RR are multilinear in the labels of a list, so their values under corrected labels are
+unbiased where errors are independent. Metrics that are not multilinear need two-phase judging
+(`owkg.estimation.two_phase`).
 """
 
 import warnings
@@ -37,8 +38,8 @@ class ErrorRates:
         gold_positive: true gold items that `fn` was counted on; None if the rate is known.
 
     Raises:
-        ValueError: if a rate is outside [0, 1), the rates add up to 1 or more, so that labels say nothing, or a count
-            is below 1.
+        ValueError: if a rate is outside [0, 1), the rates add up to 1 or more, so that labels say nothing,
+            or a count is below 1.
 
     Warns:
         UserWarning: if the rates add up to more than 0.3, since intervals are then some times as wide.
@@ -57,12 +58,13 @@ class ErrorRates:
                 object.__setattr__(self, name, checks.whole(name, getattr(self, name), 1))
         if self.fp + self.fn >= 1:
             raise ArgumentError(
-                "fp", f"must add up with fn to less than 1, got {self.fp:g} + {self.fn:g}: such labels say nothing."
+                "fp",
+                f"must add up with fn to less than 1, got {self.fp:g} + {self.fn:g}: labels say nothing.",
             )
-        if self.fp + self.fn > _HIGH:
+        if self.fp + self.fn > _HIGH + 1e-9:
             warnings.warn(
-                f"error rates of {self.fp:g} and {self.fn:g} make intervals several times as wide: take the majority of "
-                "several annotators, or have an expert judge a part (two-phase judging).",
+                f"error rates of {self.fp:g} and {self.fn:g} make intervals several times as wide: take the "
+                "majority of several annotators, or have an expert judge a part (two-phase judging).",
                 stacklevel=3,
             )
 
@@ -87,7 +89,8 @@ def counted_rates(
         fp, fn: a rate that is known, where no gold items of its kind were judged.
 
     Raises:
-        ValueError: if a label is neither 0 nor 1, the lengths differ, or a kind has neither items nor a known rate.
+        ValueError: if a label is neither 0 nor 1, the lengths differ, or a kind has neither items nor a
+            known rate.
     """
     said, true = checks.integer("judged", judged, 0), checks.integer("truth", truth, 0)
     for name, labels in (("judged", said), ("truth", true)):
@@ -125,12 +128,16 @@ def corrected(people: Population, labels: Int[np.ndarray, "candidates"], rates: 
     return np.where(judged_now(people, labels), (y - rates.fp) / (1 - rates.fp - rates.fn), y)
 
 
-def rate_variance(estimate: Callable[[Labels], Estimates], people: Population, labels: Int[np.ndarray, "candidates"],
-                  rates: ErrorRates) -> Estimates:  # fmt: skip
+def rate_variance(
+    estimate: Callable[[Labels], Estimates],
+    people: Population,
+    labels: Int[np.ndarray, "candidates"],
+    rates: ErrorRates,
+) -> Estimates:
     """Variance that counting the rates on gold items adds to estimates, by the delta method.
 
-    (d theta / d fp)^2 fp (1 - fp) / G for G gold items, and the same for fn. The rates of these variances count one
-    more error and one more hit, so that gold items without an error do not pass for certainty.
+    (d theta / d fp)^2 fp (1 - fp) / G for G gold items, and the same for fn. The rates of these variances
+    count one more error and one more hit, so that gold items without an error do not pass for certainty.
 
     Args:
         estimate: takes corrected labels to estimates, without limits that clip them.
@@ -142,7 +149,9 @@ def rate_variance(estimate: Callable[[Labels], Estimates], people: Population, l
     for name, count in (("fp", rates.gold_negative), ("fn", rates.gold_positive)):
         if count is None:
             continue
-        slope = _slope(lambda value, name=name: estimate(_at(people, labels, rates, name, value)), getattr(rates, name))
+        slope = _slope(
+            lambda value, name=name: estimate(_at(people, labels, rates, name, value)), getattr(rates, name)
+        )
         rate = (getattr(rates, name) * count + 1) / (count + 2)
         total = total + slope**2 * rate * (1 - rate) / count
     return total
@@ -162,19 +171,21 @@ def require_correctable(of: Measure, rates: ErrorRates) -> None:
     """Refuses metrics whose values under corrected labels are biased, or too uncertain to say anything.
 
     Raises:
-        ValueError: naming `errors`: for AP, nDCG and metrics of filtered ranks, which are not multilinear in the labels; for
-            Success@k of k > 1 where more than 5 % of wrong candidates are judged relevant.
+        ValueError: naming `errors`: for AP, nDCG and metrics of filtered ranks, which are not multilinear in
+            the labels; for Success@k of k > 1 where more than 5 % of wrong candidates are judged relevant.
     """
     if rates.fp == rates.fn == 0 and not rates.estimated:
         return
     expert = "have an expert judge a part of the queries again (two-phase judging)"
     if of.needs is Needs.QUERY:
         raise ArgumentError(
-            "errors", f"must be of a metric that is multilinear in the labels (P, RBP, RR, Success), got {of.name}: {expert}."
+            "errors",
+            "must be of a metric that is multilinear in the labels (P, RBP, RR, Success), "
+            f"got {of.name}: {expert}.",
         )
     if of.name.startswith("Success@") and (of.depth or 2) > 1 and rates.fp > _MOST_FALSE:
         raise ArgumentError(
             "errors",
-            f"must have fp of at most {_MOST_FALSE:g} for {of.name}, got {rates.fp:g}: one false positive in a list decides it; "
-            f"ask for Success@1 or RR, or {expert}.",
+            f"must have fp of at most {_MOST_FALSE:g} for {of.name}, got {rates.fp:g}: one false "
+            f"positive decides a list; ask for Success@1 or RR, or {expert}.",
         )

@@ -1,7 +1,8 @@
 """Limits of means in [0, 1] that hold exactly for any number of draws, by betting.
 
-A gambler bets against each possible mean of the population. If the mean is right the bets are fair, so the capital exceeds
-1 / error with a probability of at most the error (Ville 1939). Means against which capital has grown so far are out.
+A gambler bets against each possible mean of the population. If the mean is right the bets are fair, so the
+capital exceeds 1 / error with a probability of at most the error (Ville 1939). Means against which capital
+has grown so far are out.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from owkg.errors import ArgumentError
 from owkg.estimation.measures import values as metric_values
 from owkg.estimation.population import Population
 from owkg.estimation.regression import Sample
-from owkg.estimation.targets import Limits, Prepared, contrasts, means, _population_bounds, truths
+from owkg.estimation.targets import Limits, Prepared, _population_bounds, contrasts, means, truths
 
 _SHARE = 0.75
 """Of the capital, the most that one bet may lose."""
@@ -26,8 +27,9 @@ def betting_limits(
 ) -> tuple[Float[np.ndarray, "targets"], Float[np.ndarray, "targets"]]:
     """Limits of the means of a finite population of values in [0, 1], drawn one by one without replacement.
 
-    The capital that bets on more than m falls with m, the capital that bets on less rises, so both limits are found by
-    bisection. Each is out where its capital has reached 2 / (1 - level) at any time. Bets depend on earlier draws alone.
+    The capital that bets on more than m falls with m, the capital that bets on less rises, so both limits
+    are found by bisection. Each is out where its capital has reached 2 / (1 - level) at any time. Bets
+    depend on earlier draws alone.
 
     Args:
         values: in the order in which they were drawn.
@@ -35,10 +37,11 @@ def betting_limits(
         level: of the interval.
 
     Raises:
-        ValueError: if a value is outside [0, 1], more are drawn than there are, or the level is outside (0, 1).
+        ValueError: if a value is outside [0, 1], more are drawn than there are, or the level is outside
+            (0, 1).
 
-    Source: Waudby-Smith and Ramdas (2023), Estimating means of bounded random variables by betting, sections 4 and 5, with the
-    predictable plug-in bets of their equation for fixed n.
+    Source: Waudby-Smith and Ramdas (2023), Estimating means of bounded random variables by betting, sections
+    4 and 5, with the predictable plug-in bets of their equation for fixed n.
 
     Examples:
         >>> low, high = betting_limits(np.array([[0.5] * 20, [0.0] * 20]), 1000)
@@ -50,7 +53,9 @@ def betting_limits(
         raise ArgumentError("values", f"must be an array [targets, n], got one of shape {x.shape}.")
     size = checks.whole("population", population, 1)
     if x.shape[1] > size:
-        raise ArgumentError("values", f"must be at most {size} a target, as the population, got {x.shape[1]}.")
+        raise ArgumentError(
+            "values", f"must be at most {size} a target, as the population, got {x.shape[1]}."
+        )
     error = (1 - checks.level("level", level)) / 2
     bets = _bets(x, error)
     low = _least(x, bets, size, error)
@@ -68,8 +73,8 @@ def exact_of_queries(
 ) -> Limits:
     """A metric of all systems and pairs with exact limits, from completely judged queries, however few.
 
-    The values of systems are bet on minus half of their covariate from 30 queries on, where this is narrower, and as they are
-    before. Differences of pairs are bet on as they are.
+    The values of systems are bet on minus half of their covariate from 30 queries on, where this is
+    narrower, and as they are before. Differences of pairs are bet on as they are.
 
     Args:
         ready: of `prepared`, with one covariate or more.
@@ -83,12 +88,16 @@ def exact_of_queries(
         ValueError: for a micro metric, which is a ratio and no mean of values; and for strata.
     """
     if ready.of.micro:
-        raise ArgumentError("metric", f"must be a mean over queries to have exact limits, got {ready.of.name}.")
+        raise ArgumentError(
+            "metric", f"must be a mean over queries to have exact limits, got {ready.of.name}."
+        )
     if len(sample.sizes) > 1:
         raise ArgumentError("exact", f"must be of queries from one stratum, got {len(sample.sizes)} strata.")
     rows, systems = sample.rows, len(people.models)
     to = contrasts(systems, pairs=pairs)
-    slope = np.where(np.arange(len(to)) < systems, _HALF if len(rows) >= _ENOUGH and len(ready.x) else 0.0, 0.0)
+    slope = np.where(
+        np.arange(len(to)) < systems, _HALF if len(rows) >= _ENOUGH and len(ready.x) else 0.0, 0.0
+    )
     shift = slope[:, None] * (to @ ready.x[0]) if len(ready.x) else np.zeros((len(to), ready.low.shape[1]))
     plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
     bottom = (plus @ ready.low - minus @ ready.high - shift).min(1)
@@ -104,7 +113,7 @@ def exact_of_queries(
 
 
 def _bets(x: Float[np.ndarray, "targets n"], error: float) -> Float[np.ndarray, "targets n"]:
-    """sqrt(2 log(1 / error) / (n variance)), the variance of the draws before, with one draw of 1/2 and of variance 1/4."""
+    """sqrt(2 log(1 / error) / (n variance)): the variance of earlier draws and of one of 1/2 with 1/4."""
     n = x.shape[1]
     count = np.arange(1, n + 1)
     mean = (0.5 + np.cumsum(x, axis=1)) / (count + 1)
@@ -130,7 +139,9 @@ def _least(
 
 
 def _gain(
-    x: Float[np.ndarray, "targets n"], bets: Float[np.ndarray, "targets n"], means: Float[np.ndarray, "targets n"]
+    x: Float[np.ndarray, "targets n"],
+    bets: Float[np.ndarray, "targets n"],
+    means: Float[np.ndarray, "targets n"],
 ) -> Float[np.ndarray, "targets"]:
     """The largest log capital of a gambler who says that the mean is larger.
 

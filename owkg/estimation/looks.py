@@ -1,7 +1,8 @@
 """Several looks at a growing sample: the level of confidence at each, so that all intervals hold together.
 
-Error is spent by the function of O'Brien and Fleming's kind (Lan and DeMets 1983): little at early looks, nearly all at the
-last planned one. Boundaries follow from the recursion of Armitage, McPherson and Rowe (1969).
+Error is spent by the function of O'Brien and Fleming's kind (Lan and DeMets 1983): little at early looks,
+nearly all at the last planned one. Boundaries follow from the recursion of Armitage, McPherson and Rowe
+(1969).
 """
 
 from functools import cache
@@ -42,8 +43,9 @@ def information(
 ) -> Float[np.ndarray, "looks"]:
     """Information fractions of nested samples of growing sizes.
 
-    Information is the inverse of the variance of a mean: proportional to n, or, for the mean of a population of N of whom
-    n were drawn without replacement, to 1 / (1/n - 1/N). Errors of nested samples then have independent increments.
+    Information is the inverse of the variance of a mean: proportional to n, or, for the mean of a population
+    of N of whom n were drawn without replacement, to 1 / (1/n - 1/N). Errors of nested samples then have
+    independent increments.
 
     Args:
         sizes: units drawn at each look, growing.
@@ -75,7 +77,7 @@ def spent(
 ) -> Float[np.ndarray, "looks"]:
     """Error spent at each look and before.
 
-    Each side spends 2 - 2 Phi(z / sqrt(t)), which reaches half of the error at t = 1: z is the quantile of 1 - error / 4.
+    Each side spends 2 - 2 Phi(z / sqrt(t)), with z the quantile of 1 - error / 4: half of the error at t = 1.
 
     Args:
         fractions: information fractions, in (0, 1].
@@ -94,9 +96,9 @@ def critical_values(
 ) -> Float[np.ndarray, "looks"]:
     """Critical values c_j: P(|Z_1| > c_1 or ... or |Z_j| > c_j) is the error spent at look j.
 
-    Z_j = B(t_j) / sqrt(t_j) of a Brownian motion B. Its density within the boundaries so far is carried from look to look
-    on a grid. A critical value depends on this look and earlier ones only, so later looks may still be changed. None exceeds
-    4.89, where a look has an error of 1e-6; later ones make up for it.
+    Z_j = B(t_j) / sqrt(t_j) of a Brownian motion B. Its density within the boundaries so far is carried from
+    look to look on a grid. A critical value depends on this look and earlier ones only, so later looks may
+    still be changed. None exceeds 4.89, where a look has an error of 1e-6; later ones make up for it.
 
     Args:
         fractions: information fractions, growing, in (0, 1].
@@ -105,7 +107,8 @@ def critical_values(
     Raises:
         ValueError: if the fractions do not grow within (0, 1], or the level is outside (0, 1).
 
-    Source: Jennison and Turnbull (2000), Group sequential methods, chapters 7 and 19; checked against their values.
+    Source: Armitage, McPherson and Rowe (1969); Lan and DeMets (1983); Jennison and Turnbull (2000), Group
+    sequential methods, chapters 7 and 19.
 
     Examples:
         >>> critical_values([0.25, 0.5, 0.75, 1.0]).round(3).tolist()
@@ -142,7 +145,8 @@ def look_levels(
 ) -> Float[np.ndarray, "looks"]:
     """Levels of confidence to use at looks after so many drawn units.
 
-    A last look at the whole population needs none of the error, since its interval is a point; the others share it.
+    A last look at the whole population needs none of the error, since its interval is a point; the others
+    share it.
 
     Args:
         sizes: units drawn at each look, growing; the last one as planned.
@@ -194,7 +198,9 @@ class _Inside(NamedTuple):
         most = float(-special.ndtri(_LEAST_TAIL / 2))
         if self.leaves(t, most) >= error:
             return most
-        return float(optimize.brentq(lambda c: self.leaves(t, c) - error, 0.0, most, xtol=1e-10))
+        root = optimize.brentq(lambda c: self.leaves(t, c) - error, 0.0, most, xtol=1e-10)
+        assert isinstance(root, float)
+        return root
 
     def next(self, t: float, critical: float) -> "_Inside":
         bound, step = critical * np.sqrt(t), np.sqrt(t - self.t)

@@ -85,7 +85,8 @@ def prepared(
     Args:
         of: the metric.
         people: the population, with the labels that were known before the draw.
-        proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor of the variance.
+        proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor
+            of the variance.
         own: whether the values by known answers alone are one more covariate.
     """
     known = (people.label == 1).astype(float)
@@ -157,16 +158,16 @@ def of_queries(
     Args:
         ready: of `prepared`.
         people: the population, with the labels that were known before the draw.
-        labels: of the candidates of drawn queries; others are not looked at. Floats are taken as they are: corrected labels
-            may be below 0 or above 1.
+        labels: of the candidates of drawn queries; others are not looked at. Floats are taken as they are:
+            corrected labels may be below 0 or above 1.
         sample: the drawn queries.
-        folds: probabilities that were fitted to judged queries, one array a fold, without its own queries; and the fold of each
-            drawn query. They take the place of the first proxy as a covariate.
+        folds: probabilities that were fitted to judged queries, one array a fold, without its own queries;
+            and the fold of each drawn query. They take the place of the first proxy as a covariate.
         level: of the intervals.
         pairs: whether pairs are estimated.
         of_these: whether these queries are meant, rather than queries like them.
-        noise: for corrected labels, the variance that estimated error rates add to each target, 0 for known rates. None: the
-            labels have no errors.
+        noise: for corrected labels, the variance that estimated error rates add to each target, 0 for known
+            rates. None: the labels have no errors.
     """
     if noise is not None:
         return _corrected_limits(ready, people, labels, sample, folds, level, noise, pairs=pairs)
@@ -229,8 +230,9 @@ def _corrected_limits(
 ) -> Limits:
     """Wilson's limits of systems and Student's of pairs, from corrected labels.
 
-    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of what is possible, they
-    are taken as well, around the nearest possible value. Errors of labels do not shrink as the sample nears the
+    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of
+    what is possible, they are taken as well, around the nearest possible value. Errors of labels do not
+    shrink as the sample nears the
     population: nothing is taken off for a finite population.
     """
     systems, n = len(people.models), len(sample.rows)
@@ -293,8 +295,8 @@ def _with_exact(
 ) -> Limits:
     """The limits, joined with exact ones where fewer than `FEW_CHANGES` drawn queries say anything new.
 
-    A query says something new if judging changed its value. How many of the population may have changed has an
-    exact limit; in the worst case they are those with the largest room.
+    A query says something new if judging changed its value. How many of the population may have changed has
+    an exact limit; in the worst case they are those with the largest room.
     """
     plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
     moved = np.abs(to @ change) > 1e-12

@@ -1,7 +1,7 @@
 """Two-phase judging: all drawn queries by a cheap annotator, some of them by an expert as well.
 
-Nothing is assumed of the cheap annotator's errors: the metric under the expert's labels is regressed on the metric under the
-cheap ones, so poor labels cost width only. This serves AP, nDCG and filtered ranks too.
+Nothing is assumed of the cheap annotator's errors: the metric under the expert's labels is regressed on the
+metric under the cheap ones, so poor labels cost width only. This serves AP, nDCG and filtered ranks too.
 """
 
 import numpy as np
@@ -30,15 +30,16 @@ def two_phase(
 ) -> Fitted:
     """Means of an expert's values over the population, with the help of cheap values of more queries.
 
-    The cheap values minus their regression on the covariates, u, have an estimated mean over the population. y is regressed on u
-    minus this mean and on the covariates. With the slope b of u and the residuals e, the variance is
-    s_e^2 (1/n2 - 1/N) + (b^2 s_u^2 + 2 b s_eu) (1/n1 - 1/N), in each stratum.
+    The cheap values minus their regression on the covariates, u, have an estimated mean over the population.
+    y is regressed on u minus this mean and on the covariates. With the slope b of u and the residuals e, the
+    variance is s_e^2 (1/n2 - 1/N) + (b^2 s_u^2 + 2 b s_eu) (1/n1 - 1/N), in each stratum.
 
     Args:
         y: the expert's values of the first n2 drawn queries.
         cheap: the cheap annotator's values of all n1 drawn queries.
         x: covariates of these minus their means over the population.
-        sample: the n1 queries, in the order in which they were drawn; its first n2 must be drawn from all strata.
+        sample: the n1 queries, in the order in which they were drawn; its first n2 must be drawn from all
+            strata.
         floor: variance of the values under the proxy, for each target.
         of_these: whether the population is meant, rather than queries like it.
 
@@ -114,7 +115,8 @@ def of_two_phases(
 def _centred(
     ready: Prepared, people: Population, labels: np.ndarray, sample: Sample
 ) -> tuple[Float[np.ndarray, "systems n"], Float[np.ndarray, "systems"], float]:
-    """Values; for a micro metric those of the ratio, linearised, the ratio, and what its answers count as queries."""
+    """Values; for a micro metric those of the ratio, linearised, the ratio, and what its answers count as
+    queries."""
     relevant = people.relevant(truths(labels))
     found = values(ready.of, people, truths(labels), sample.rows, relevant)
     if not ready.of.micro:
@@ -133,7 +135,9 @@ def _slopes(y: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "
     cx = table - np.einsum("tnk,n->tk", table, weight)[:, None, :]
     cy = y - (y @ weight)[:, None]
     gram = np.einsum("tnk,tnl,n->tkl", cx, cx, weight)
-    return np.einsum("tkl,tl->tk", np.linalg.pinv(gram, hermitian=True), np.einsum("tnk,tn,n->tk", cx, cy, weight))
+    return np.einsum(
+        "tkl,tl->tk", np.linalg.pinv(gram, hermitian=True), np.einsum("tnk,tn,n->tk", cx, cy, weight)
+    )
 
 
 def _predicted(y: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "targets n"]:
@@ -142,11 +146,14 @@ def _predicted(y: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray
 
 
 def _share_left(y: np.ndarray, u: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "targets"]:
-    """The share of the variance that the proxy leaves which cheap labels leave as well, drawn to 1 by some queries."""
+    """The share of the variance that the proxy leaves which cheap labels leave as well, drawn to 1 by some
+    queries."""
     own = y - _predicted(y, x, sample)
     both = y - _predicted(y, np.concatenate([u[None], x]), sample)
     n = y.shape[1]
-    before, after = (_covariances(one, one, sample) @ (sample.sizes / sample.sizes.sum()) for one in (own, both))
+    before, after = (
+        _covariances(one, one, sample) @ (sample.sizes / sample.sizes.sum()) for one in (own, both)
+    )
     share = np.where(before > 0, after / np.where(before > 0, before, 1.0), 1.0)
     return np.minimum((n * share + _PRIOR) / (n + _PRIOR), 1.0)
 

@@ -91,7 +91,11 @@ def test_limits_mirror_and_hold_nothing_impossible():
 
 @pytest.mark.parametrize(
     ("bad", "size", "name"),
-    [(np.array([[0.5, 1.2]]), 10, "values"), (np.zeros((1, 11)), 10, "values"), (np.full((1, 3), np.nan), 10, "values")],
+    [
+        (np.array([[0.5, 1.2]]), 10, "values"),
+        (np.zeros((1, 11)), 10, "values"),
+        (np.full((1, 3), np.nan), 10, "values"),
+    ],
 )
 def test_bad_values_are_named(bad, size, name):
     with pytest.raises(ArgumentError, match=name):
@@ -125,9 +129,15 @@ def test_ratios_and_strata_are_refused():
     rows = np.arange(20)
     with pytest.raises(ArgumentError, match="mean over queries"):
         exact_of_queries(
-            prepared(measure("mrr", 3), people, [guess]), people, truth, Sample(rows, np.zeros(20, int), np.array([60]))
+            prepared(measure("mrr", 3), people, [guess]),
+            people,
+            truth,
+            Sample(rows, np.zeros(20, int), np.array([60])),
         )
     with pytest.raises(ArgumentError, match="one stratum"):
         exact_of_queries(
-            prepared(measure("rr", 3), people, [guess]), people, truth, Sample(rows, rows % 2, np.array([30, 30]))
+            prepared(measure("rr", 3), people, [guess]),
+            people,
+            truth,
+            Sample(rows, rows % 2, np.array([30, 30])),
         )
