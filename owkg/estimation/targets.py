@@ -111,35 +111,95 @@ def prepared(
     )
 
 
+Folds = tuple[Sequence[Float[np.ndarray, "candidates"]], Int[np.ndarray, "n"]]
+
+
+class _Values(NamedTuple):
+    """Means of the targets, and by how much judging changed each system's values."""
+
+    fit: Fitted
+    change: Float[np.ndarray, "systems n"]
+
+
+def truths(
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+) -> Float[np.ndarray, "candidates"]:
+    """Labels as metrics take them: unknown ones as 0; corrected labels, which are floats, as they are."""
+    real = np.issubdtype(labels.dtype, np.floating)
+    return np.asarray(labels if real else np.maximum(labels, 0), np.float64)
+
+
+def means(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    *,
+    folds: Folds | None = None,
+    pairs: bool = True,
+    of_these: bool = True,
+) -> Fitted:
+    """Means of a metric of all systems and pairs, without limits, from completely judged queries.
+
+    Args: as `of_queries`.
+    """
+    return _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these).fit
+
+
 def of_queries(
     ready: Prepared,
     people: Population,
     labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
     sample: Sample,
     *,
-    folds: tuple[Sequence[Float[np.ndarray, "candidates"]], Int[np.ndarray, "n"]] | None = None,
+    folds: Folds | None = None,
     level: float = 0.95,
     pairs: bool = True,
     of_these: bool = True,
+    noise: Float[np.ndarray, "targets"] | None = None,
 ) -> Limits:
     """A metric of all systems and pairs, from completely judged queries.
 
     Args:
         ready: of `prepared`.
         people: the population, with the labels that were known before the draw.
-        labels: of the candidates of drawn queries; others are not looked at.
+        labels: of the candidates of drawn queries; others are not looked at. Floats are taken as they are:
+            corrected labels may be below 0 or above 1.
         sample: the drawn queries.
         folds: probabilities that were fitted to judged queries, one array a fold, without its own queries;
-            and the fold of each
-            drawn query. They take the place of the first proxy as a covariate.
+            and the fold of each drawn query. They take the place of the first proxy as a covariate.
         level: of the intervals.
         pairs: whether pairs are estimated.
         of_these: whether these queries are meant, rather than queries like them.
+        noise: for corrected labels, the variance that estimated error rates add to each target, 0 for known
+            rates. None: the labels have no errors.
     """
+    if noise is not None:
+        return _corrected_limits(ready, people, labels, sample, folds, level, noise, pairs=pairs)
+    fit, change = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these)
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    least, most = _population_bounds(to, ready)
+    if of_these and len(sample.rows) == len(ready.is_open):
+        return _all_known(fit, least, most)
+    limits = _limits(fit, systems, least, most, level, len(sample.rows))
+    return _with_exact(limits, to, change, ready, sample, level)
+
+
+def _values(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    folds: Folds | None,
+    *,
+    pairs: bool,
+    of_these: bool,
+) -> _Values:
     rows, of = sample.rows, ready.of
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
-    true = np.maximum(labels, 0).astype(np.float64)
+    true = truths(labels)
     relevant = people.relevant(true)
     found = values(of, people, true, rows, relevant)
     relevant = relevant[rows]
@@ -158,15 +218,43 @@ def of_queries(
         x[0] = _of_folds(of, people, folds, sample)
     floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
     fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=of_these)
+    if of_these and len(rows) == len(ready.is_open):
+        # Nothing is left to predict.
+        fit = fit._replace(mean=to @ y @ sample.weights, variance=np.zeros(len(to)))
     fit = fit._replace(mean=fit.mean + to @ ratio)
     if freedom is not None:
         fit = fit._replace(freedom=np.minimum(fit.freedom, freedom))
-    least, most = _population_bounds(to, ready)
-    if of_these and len(rows) == len(ready.is_open):
-        fit = fit._replace(mean=to @ (ratio if of.micro else y.mean(1)), variance=np.zeros(len(to)))
-        return _all_known(fit, systems, least, most)
-    limits = _limits(fit, systems, least, most, level, len(rows))
-    return _with_exact(limits, to, change, ready, sample, level)
+    return _Values(fit, change)
+
+
+def _corrected_limits(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    folds: Folds | None,
+    level: float,
+    noise: np.ndarray,
+    *,
+    pairs: bool,
+) -> Limits:
+    """Wilson's limits of systems and Student's of pairs, from corrected labels.
+
+    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of
+    what is possible, they are taken as well, around the nearest possible value. Errors of labels do not
+    shrink as the sample nears the
+    population: nothing is taken off for a finite population.
+    """
+    systems, n = len(people.models), len(sample.rows)
+    fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=False)
+    fit = fit._replace(variance=fit.variance + noise)
+    least, most = _population_bounds(contrasts(systems, pairs=pairs), ready)
+    half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
+    beyond = (fit.mean - half < least) | (fit.mean + half > most)
+    fit = fit._replace(mean=np.clip(fit.mean, least, most))
+    found, plain = (_limits(fit, wilsons, least, most, level, n) for wilsons in (systems, 0))
+    low, high = np.minimum(found.low, plain.low), np.maximum(found.high, plain.high)
+    return found._replace(low=np.where(beyond, low, found.low), high=np.where(beyond, high, found.high))
 
 
 def _covariate(of: Measure, people: Population, probabilities: np.ndarray) -> np.ndarray:
@@ -212,7 +300,7 @@ def _limits(
     return Limits(value, low, high, method, fit.r, least, most, fit.variance, fit.freedom)
 
 
-def _all_known(fit: Fitted, systems: int, least: np.ndarray, most: np.ndarray) -> Limits:
+def _all_known(fit: Fitted, least: np.ndarray, most: np.ndarray) -> Limits:
     """The values themselves, once every query is judged."""
     method = ["exact"] * len(fit.mean)
     return Limits(fit.mean, fit.mean, fit.mean, method, fit.r, least, most, fit.variance, fit.freedom)
@@ -224,8 +312,7 @@ def _with_exact(
     """The limits, joined with exact ones where fewer than `FEW_CHANGES` drawn queries say anything new.
 
     A query says something new if judging changed its value. How many of the population may have changed has
-    an
-    exact limit; in the worst case they are those with the largest room.
+    an exact limit; in the worst case they are those with the largest room.
     """
     plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
     moved = np.abs(to @ change) > 1e-12

@@ -95,7 +95,7 @@ def write_pool(
         kg: folder of the graph; None: there is none, and the queries are topics.
         out: the folder, whole or not there.
         settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, sampled,
-            draw, strata, for, below_depth, seed.
+            sample (whether a design is drawn or planned), draw, strata, for, below_depth, seed.
         names: file of readable names, for the sheet; None: none.
         overwrite: whether a folder that this command wrote is replaced.
         templates: file of templates, for the sheet; None: none.
@@ -165,6 +165,8 @@ def _made(
     graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
+    if settings["sample"] and settings["truth"] is None and "test" in fact_splits(graph):
+        settings["truth"] = "test"  # what is known before the draw, which the proxy learns from
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
     # Of topics the pool is the union, as TREC has it, whoever answers them.
     apart = graph is _NONE and not settings["intersect"]
