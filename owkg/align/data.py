@@ -42,7 +42,7 @@ class Alignment(NamedTuple):
 def read_alignment(
     folder: StrPath,
     *,
-    train_share: float = 0.3,
+    train_share: float | None = None,
     seed: int = 0,
     fold: int | None = None,
     many_to_many: bool = False,
@@ -63,14 +63,16 @@ def read_alignment(
 
     Args:
         folder: where the files are.
-        train_share, seed: of `split_pairs`; without effect where the training pairs are in a file.
+        train_share, seed: of `split_pairs`; None: a share of 0.3. Where the training pairs are in a file, the
+            share must be None, and the seed is without effect.
         fold: of OpenEA, from 1; None: the first, if there are folds.
         many_to_many: allow entities in several pairs.
 
     Raises:
         ValueError: beginning with the file and the line: if a line is malformed, a triple or a pair names
             an entity that its graph does not have, a pair is repeated or stands in both files, or an entity
-            is in two pairs and `many_to_many` is False. Naming `fold`, if there is no such one.
+            is in two pairs and `many_to_many` is False. Naming `fold`, if there is no such one; or
+            `train_share`, if the training pairs are in a file.
         FileNotFoundError: if a file is missing.
 
     Warns:
@@ -79,8 +81,12 @@ def read_alignment(
     """
     folder = checks.path("folder", folder)
     checks.flag("many_to_many", many_to_many)
-    share = _share_checked(train_share)
+    share = _share_checked(0.3 if train_share is None else train_share)
     if find(folder, "ent_ids_1") is None and find(folder, "rel_triples_1") is not None:
+        if train_share is not None and fold is not None:
+            raise ArgumentError(
+                "train_share", "has no effect with `fold`, whose training pairs are in a file."
+            )
         graphs, files, frames = openea(folder, fold)
     elif fold is not None:
         raise ArgumentError("fold", f"has no effect on {folder}, which is not in the layout of OpenEA.")
@@ -90,6 +96,10 @@ def read_alignment(
         if (supervised := find(folder, "sup_ent_ids")) is not None:
             files = [supervised, *files]
         frames = [_pairs(path, (left_ids, right_ids)) for path in files]
+    if len(files) > 1 and train_share is not None:
+        raise ArgumentError(
+            "train_share", f"has no effect on {folder}, whose training pairs are in {files[0]}."
+        )
     places = [(path, row + 1) for path, frame in zip(files, frames, strict=True) for row in range(len(frame))]
     pairs = np.concatenate(frames)
     _check_pairs(pairs, places, graphs, many_to_many)

@@ -169,8 +169,9 @@ class GraphOptions:
 
     The folder of the graph:
         layout (LAYOUT): labelled|integer|openke|kb2e|rotate|libkge|pykeen|ntriples; or of labelled files an
-            order of columns, such as head,tail,relation, or the names of columns in a header line, such as
-            head=subject,relation=predicate,tail=object. [default: by the files]
+            order of columns, such as head,tail,relation or head,relation,tail,time (time is left out), or the
+            names of columns in a header line, such as head=subject,relation=predicate,tail=object. [default:
+            by the files]
         duplicates (warn|keep|drop|error): Triples that a split has more than once: keep them and print a
             note, keep them, keep the first, or stop. [default: warn, but keep where the command does not
             depend on them]

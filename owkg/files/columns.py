@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from owkg.errors import ArgumentError
@@ -76,6 +77,12 @@ def final_names(
             name.
     """
     there = [name for name in found if not _INDEX.fullmatch(name)]
+    # Of several tables some may have the names of owkg already.
+    already = [name for name, column in columns.items() if column not in there and name in there]
+    if already and told:
+        said = ", ".join(f"{columns[name]!r}, and {name} is taken" for name in already)
+        warnings.warn(f"{source}: has no column {said}.", stacklevel=2)
+    columns = {name: column for name, column in columns.items() if name not in already}
     if lacking := [column for column in columns.values() if column not in there]:
         listed = ", ".join(map(repr, there)) or "none"
         raise ValueError(f"{source}: `columns` names {lacking[0]!r}; columns found: {listed}.")
@@ -137,9 +144,7 @@ def frame_of(table: object, name: str = "table") -> pl.DataFrame:
         return table.collect()
     columns: Any = None
     if is_pandas(table):
-        columns = {str(label): _plain(series) for label, series in table.items()}  # pyright: ignore
-        if len(columns) < table.shape[1]:  # pyright: ignore[reportAttributeAccessIssue]
-            raise ArgumentError(name, "must have columns of different names.")
+        columns = _of_pandas(table, name)
     elif isinstance(table, Mapping):
         columns = {str(label): _plain(column) for label, column in table.items()}
     elif isinstance(table, list) and table and all(isinstance(row, Mapping) for row in table):
@@ -165,12 +170,23 @@ def is_pandas(table: object) -> bool:
     return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
 
 
+def _of_pandas(table: Any, name: str) -> dict[str, Any]:
+    """The columns of a frame of pandas, with the levels of its index that have names."""
+    index = table.index
+    levels = [(str(one), index.get_level_values(i)) for i, one in enumerate(index.names) if one is not None]
+    each = [*levels, *((str(label), series) for label, series in table.items())]
+    columns = {label: _plain(column) for label, column in each}
+    if len(columns) < len(each):
+        raise ArgumentError(name, "must have columns, and levels of the index, of different names.")
+    return columns
+
+
 def _plain(column: Any) -> Any:
     """A column as polars takes it: an array, or a list where it holds objects."""
     if type(column).__module__.partition(".")[0] == "pandas":
         kind = str(column.dtype)
         if kind.startswith(("Int", "UInt", "Float", "boolean", "string", "str", "object", "category")):
-            missing = column.isna().to_numpy()
+            missing = np.asarray(column.isna())
             values = column.astype(object).tolist()
             return [None if gone else value for gone, value in zip(missing, values, strict=True)]
         return column.to_numpy()

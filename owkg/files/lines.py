@@ -355,10 +355,10 @@ def counted_lines(path: Path, lines: pl.Series) -> pl.Series:
     return lines[1:]
 
 
-def require_count(path: Path, line: str, follow: int) -> None:
-    """Raises ValueError unless the first line is the number of those that follow, and some do (OpenKE)."""
+def require_count(path: Path, line: str, follow: int, *, some: bool = True) -> None:
+    """Raises ValueError unless the first line is the number of those that follow (OpenKE), `some` of them."""
     if line.strip() != str(follow):
         message = f"must be the number of lines that follow, {follow}, got {line[:_SHOWN]!r}."
         raise line_error(path, 1, message)
-    if not follow:
+    if some and not follow:
         raise line_error(path, 1, "must be followed by lines, got none.")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ import polars as pl
 
 from owkg.errors import ArgumentError
 
+MOST = 2**53
+"""Whole numbers below it are floats too."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SHAPE = "must be {query: {answer: number}}"
 
 
@@ -64,7 +69,7 @@ def _is_number(number: Any, *, whole: bool) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return (
-        abs(found) < 2**53 and found == int(found)
+        abs(found) < MOST and found == int(found)
         if whole and math.isfinite(found)
         else (not whole and not math.isnan(found))
     )
@@ -74,8 +79,8 @@ def parsed(path: Path, text: str, *, line: int = 1) -> Any:
     """What JSON says that begins on line `line` of a file.
 
     Raises:
-        JSONError: naming file and line, if it is no JSON, names a key twice in an object, or is nested too
-            deeply.
+        JSONError: naming file and line, if it is no JSON, names a key twice in an object, is nested too
+            deeply, or holds half of a letter (a lone surrogate, such as "\\ud800").
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -87,7 +92,13 @@ def parsed(path: Path, text: str, *, line: int = 1) -> Any:
         return found
 
     try:
-        return json.loads(text, object_pairs_hook=once)
+        found = json.loads(text, object_pairs_hook=once)
+        if (at := _lone_surrogate(text)) is None:
+            return found
+        line, text = (
+            line + text.count("\n", 0, at),
+            f"must be Unicode, got {text[at : at + 6]}, half of a letter.",
+        )
     except _TwiceError as error:
         text = f"must name each key of an object once, got {error.args[0]!r} twice."
     except json.JSONDecodeError as error:
@@ -97,6 +108,23 @@ def parsed(path: Path, text: str, *, line: int = 1) -> Any:
     except ValueError as error:  # a whole number of too many digits
         text = f"must be JSON ({error})."
     raise JSONError(f"{path}, line {line}: {text}")
+
+
+def _lone_surrogate(text: str) -> int | None:
+    """Where JSON has an escape that is a surrogate without the other half of its pair."""
+    if not _SURROGATE.search(text):
+        return None
+    high = None  # a first half, and where the second has to follow
+    for escape in _ESCAPE.finditer(text):
+        code = int(escape[1], 16) if escape[1] else 0
+        second = 0xDC00 <= code < 0xE000
+        paired = high is not None and second and escape.start() == high.end()
+        if high is not None and not paired:
+            return high.start()
+        if second and not paired:
+            return escape.start()
+        high = escape if 0xD800 <= code < 0xDC00 else None
+    return None if high is None else high.start()
 
 
 class JSONError(ValueError):

@@ -44,7 +44,7 @@ def _measure(
         if cutoff is None and (not letters or "[" in name):
             return Measure(stem, of)
         if not isinstance(cutoff, int) or not 0 < cutoff < _MOST:
-            raise ValueError(f"{stem} has a cutoff, a whole number from 1, as in {stem}@10")
+            raise ValueError(f"{stem} has a cutoff, a whole number from 1 to 2^53, as in {stem}@10")
         return Measure(f"{stem}@{cutoff}", lambda judged: of(judged, cutoff))
 
     example = example or (name if not letters or "[" in name else f"{stem}@10").partition("[")[0]

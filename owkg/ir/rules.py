@@ -1,5 +1,6 @@
 """Prediction files of AnyBURL and PyClause: for each triple the candidates for its head and its tail."""
 
+import warnings
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +22,8 @@ def read_predictions(path: Path, lines: pl.Series) -> pl.DataFrame:
 
     Three lines a triple: `head relation tail`, with tabs or spaces between, `Heads: e1 score e2 ...` and
     `Tails: ...`, with tabs between. Triples that ask the same query have lists that differ by the answers
-    which their filter took out; they become one list.
+    which their filter took out; they become one list. A run cannot hold an empty list: a warning counts the
+    queries that have no other.
 
     Args:
         path: of the file.
@@ -55,17 +57,23 @@ def read_predictions(path: Path, lines: pl.Series) -> pl.DataFrame:
             path, len(lines), "must be followed by the lines of its triple, got the end of the file."
         )
     head, relation, tail = (parts.list.get(i) for i in range(3))
-    found = pl.concat(
-        _candidates(path, held, side).join(
-            pl.DataFrame({"line": held["line"], "side": side, "entity": entity, "relation": relation}),
-            on="line",
-            maintain_order="left",
-        )
+    queries = pl.concat(
+        pl.DataFrame({"line": held["line"], "side": side, "entity": entity, "relation": relation})
         for (side, held), entity in zip(zip(_SIDES, lists, strict=True), (tail, head), strict=True)
-    )
+    ).with_columns(query_text())
+    found = pl.concat(_candidates(path, held, side) for side, held in zip(_SIDES, lists, strict=True))
     if found.is_empty():
         raise ValueError(f"{path}: holds no candidate of any triple.")
-    found = found.with_columns(query_text())
+    found = found.join(queries, on="line", maintain_order="left")
+    empty = queries.join(found, on="query", how="anti").unique("query").sort("line")
+    if len(empty):
+        line, query = empty.select("line", "query").row(0)
+        warnings.warn(
+            f"{path}: {len(empty):,} queries have an empty list, such as {query!r} (line {line}), which no "
+            "run can hold: they count as queries that the run does not answer.",
+            UserWarning,
+            stacklevel=3,
+        )
     found = found.unique(["query", "answer", "score"], keep="first", maintain_order=True)
     again = ~found.select(pl.struct("query", "answer").is_first_distinct()).to_series()
     if again.any():

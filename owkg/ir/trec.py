@@ -11,7 +11,7 @@ import polars as pl
 from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.files.storage import opened, require_rereadable
 from owkg.ir import POOLED
-from owkg.ir.dictionaries import dictionary, read_dictionary
+from owkg.ir.dictionaries import MOST, dictionary, read_dictionary
 from owkg.ir.rules import is_predictions, read_predictions
 from owkg.kg.names import QUERY_TEXT, TOPIC, query_parts, query_text, unescaped
 
@@ -30,7 +30,11 @@ _JUDGEMENTS = (
 Topics = bool | Literal["allowed"]
 """Whether queries are topics, any text; allowed: if none in the file begins with ?| or ends with |?."""
 
-_HEADER = re.compile(r"query[-_]?id([\t,; ])(?:corpus|doc|answer)[-_]?id\1(?:score|relevance)", re.IGNORECASE)
+_HEADER = re.compile(
+    r"query[-_]?id([\t,; ])((?:iter|iteration|q0|0|zero)\1)?(?:corpus|doc|answer)[-_]?id\1"
+    r"(?:score|relevance)",
+    re.IGNORECASE,
+)
 _OBJECT = re.compile(r"\{\s*(?:[\"}].*)?")
 # A first line that an .tsv or .csv file of ranks cannot have.
 _LISTED = re.compile(r"[^\t]+\t[^\t]+\t[1-9][0-9]*|\S+[\t ]+Q0[\t ].*")
@@ -96,8 +100,9 @@ def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
 def read_qrels(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     """Judgements, lines `query 0 answer relevance`; otherwise as `read_run`.
 
-    Files of BEIR (lines `query answer relevance` under a header, with tabs, commas or semicolons) and JSON
-    {query: {answer: relevance}} are told by their content.
+    Files of BEIR (lines `query answer relevance` under a header, with tabs, commas or semicolons, perhaps
+    with a second column iteration) and JSON {query: {answer: relevance}} are told by their content. A
+    relevance may be written as 1.0.
 
     Returns:
         Columns line (null in JSON), side, entity, relation, answer, relevance (Int64), and query. A relevance
@@ -111,14 +116,16 @@ def read_qrels(path: Path, *, topics: Topics = False) -> pl.DataFrame:
     if header := _HEADER.fullmatch(lines[0].strip()):
         if len(lines) == 1:
             raise line_error(path, 1, "must be followed by judgements, got the header alone.")
-        frame = _fields(path, lines[1:], _BEIR, _JUDGEMENTS, first=2, mark=header[1])
+        names = _QRELS if header[2] else _BEIR
+        frame = _fields(path, lines[1:], names, _JUDGEMENTS, first=2, mark=header[1])
     else:
         frame = _fields(path, lines, _QRELS, _JUDGEMENTS).drop("zero")
-    relevance = frame["relevance"].cast(pl.Int64, strict=False)
+    relevance = _whole(frame["relevance"])
     bad = relevance.is_null()
     if bad.any():
         line, text = frame.filter(bad).select("line", "relevance").row(0)
-        raise line_error(path, line, f"a relevance must be a whole number, got {text!r}.")
+        hint = "; is this a header line? BEIR's is `query-id corpus-id score`" if line == 1 else ""
+        raise line_error(path, line, f"a relevance must be a whole number, got {text!r}{hint}.")
     frame = frame.with_columns(relevance=relevance.clip(POOLED))
     return _once(path, _queries(path, frame, topics), "query", "answer")
 
@@ -210,6 +217,15 @@ def _fields(
         expected = kinds
     frame = split_lines(path, lines, pattern, expected, separator=mark if parted else None, first=first)
     return frame.with_row_index("line", offset=first)
+
+
+def _whole(texts: pl.Series) -> pl.Series:
+    """Whole numbers, which may be written as floats (1.0); null where a text is none."""
+    floats = texts.cast(pl.Float64, strict=False)
+    whole = floats.is_finite() & (floats == floats.round()) & (floats.abs() < MOST)
+    return texts.cast(pl.Int64, strict=False).fill_null(
+        pl.select(pl.when(whole).then(floats)).to_series().cast(pl.Int64)
+    )
 
 
 def _queries(path: Path | str, frame: pl.DataFrame, topics: Topics) -> pl.DataFrame:

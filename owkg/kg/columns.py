@@ -13,7 +13,7 @@ from owkg.kg.signs import header_message, named_columns
 
 # What names the column of classes in a header.
 _LABEL = "label"
-ORDERS = "an order of columns, such as head,tail,relation"
+ORDERS = "an order of columns, such as head,tail,relation or head,relation,tail,time"
 HEADERS = "the columns of a header line, such as head=subject,relation=predicate,tail=object"
 _SHOWN = 80
 
@@ -23,7 +23,8 @@ class Layout(NamedTuple):
 
     Attributes:
         name: of `LAYOUTS`; None: by the files.
-        order: of the columns of labelled files; None: not named.
+        order: of the columns of labelled files; others than head, relation, tail and class are left out.
+            None: not named.
         header: by what the columns are, their names in the header line; None: there is no header.
     """
 
@@ -44,8 +45,9 @@ def layout_named(text: object, *, option: str = "layout", names: tuple[str, ...]
         if text in names:
             return Layout(text)
         parts = [part.strip() for part in text.split(",")]
-        if sorted(parts) == sorted(COLUMNS):
-            return Layout("labelled", order=tuple(parts))
+        order = tuple(CLASS if part == _LABEL else part for part in parts)
+        if set(COLUMNS) <= set(order) and len(set(order)) == len(order) and all(map(str.isidentifier, order)):
+            return Layout("labelled", order=order)
         pairs = [part.partition("=") for part in parts]
         header = {what.strip(): name.strip() for what, _, name in pairs}
         named = all(sign and name.strip() for _, sign, name in pairs) and len(header) == len(pairs)
@@ -75,7 +77,7 @@ def columns_of(
 ) -> Columns:
     """The columns of a file of labels.
 
-    A further column whose first field says true or false is that of classes.
+    A fourth column is that of classes if its first field says true or false, unless four are named.
 
     Args:
         path: of the file.
@@ -93,7 +95,7 @@ def columns_of(
     if layout.header is not None:
         return plain._replace(names=_named(path, line, fields, layout.header))
     names = layout.order or COLUMNS
-    if len(fields) == len(names) + 1 and is_class(fields[-1]):
+    if len(fields) == len(COLUMNS) + 1 and len(names) == len(COLUMNS) and is_class(fields[-1]):
         names = (*names, CLASS)
     elif layout.name is None and len(fields) > len(names) and (found := named_columns(fields)):
         raise line_error(path, 1, header_message(fields, found, option))

@@ -14,7 +14,7 @@ _TEXT_SPLIT = re.compile(rf"({SPLIT_NAME})\.(?:txt|tsv|sif){_GZ}")
 # Tables of other programs have this ending too, so they are splits only where the training set is one.
 _CSV_SPLIT = re.compile(rf"({SPLIT_NAME})\.csv{_GZ}")
 _OPENKE_SPLIT = re.compile(rf"({SPLIT_NAME})2id\.txt{_GZ}")
-_LIBKGE_SPLIT = re.compile(rf"({SPLIT_NAME})\.del{_GZ}")
+LIBKGE_SPLIT = re.compile(rf"({SPLIT_NAME})\.del{_GZ}")
 _RDF_SPLIT = re.compile(rf"({SPLIT_NAME})\.nt{_GZ}")
 # The triples of a PyKEEN factory, and the folders of factories that a data set of PyKEEN holds.
 FACTORY_TRIPLES = "numeric_triples.tsv"
@@ -25,7 +25,7 @@ _SPLITS = {
     "rotate": _TEXT_SPLIT,
     "kb2e": _TEXT_SPLIT,
     "openke": _OPENKE_SPLIT,
-    "libkge": _LIBKGE_SPLIT,
+    "libkge": LIBKGE_SPLIT,
     "ntriples": _RDF_SPLIT,
 }
 # Layouts whose splits have names that no other layout gives.
@@ -146,10 +146,12 @@ def find_layout(folder: Path) -> str:
         if left:
             left = sorted(set(left))
             text = f"{said} {', '.join(left)}: the other files of their layout are not there."
+            if {name.removesuffix(".gz") for name in left} & set(_MAPS):
+                text += " If the columns are head, tail, relation, as of KB2E, `layout` head,tail,relation."
             warnings.warn(text, stacklevel=2)
-        elif layout == "openke" and has_text:  # LibKGE and PyKEEN leave their sources there
-            text = ", ".join(name for names in _found_splits(names, "labelled").values() for name in names)
-            warnings.warn(f"{said} {text}; `layout` reads them (labelled).", stacklevel=2)
+        elif texts := _texts_beside(layout, names):  # LibKGE and PyKEEN leave their sources there
+            hint = "; `layout` reads them (labelled)" if has_text else ""
+            warnings.warn(f"{said} {', '.join(texts)}{hint}.", stacklevel=2)
         return layout
     if marked:
         return next(iter(marked))
@@ -159,6 +161,15 @@ def find_layout(folder: Path) -> str:
             found += "; training_triples in it is the triples factory that PyKEEN saved: read that folder"
         raise ValueError(f"{folder}: must hold a knowledge graph: {_LOOKED_FOR}; got {found}.")
     return "labelled"
+
+
+def _texts_beside(layout: str, names: Iterable[str]) -> list[str]:
+    """The names of files of labelled splits that a layout does not read."""
+    own = _SPLITS.get(layout)
+    if own is _TEXT_SPLIT:
+        return []
+    texts = [name for found in _found_splits(names, "labelled").values() for name in found]
+    return [name for name in texts if own is None or not own.fullmatch(name)]
 
 
 def _is_whole(layout: str, names: Iterable[str]) -> bool:

@@ -1,11 +1,12 @@
 """`dataset.yaml` of LibKGE: which file holds what."""
 
 import re
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 from owkg.files.lines import line_error, read_lines
-from owkg.kg.layouts import SPLIT_NAME, find_file, ordered_splits
+from owkg.kg.layouts import LIBKGE_SPLIT, SPLIT_NAME, find_file, ordered_splits
 
 
 class Manifest(NamedTuple):
@@ -53,7 +54,20 @@ def read_manifest(path: Path) -> Manifest:
             if not re.fullmatch("[0-9]{1,18}", number):
                 raise line_error(path, line, f"{key} must be a whole number, got {number!r}.")
             sizes[file_said] = (int(number), line)
-    return Manifest(entity_ids, relation_ids, ordered_splits(splits, folder, "libkge"), sizes)
+    splits = ordered_splits(splits, folder, "libkge")
+    _note_left_out(path, splits)
+    return Manifest(entity_ids, relation_ids, splits, sizes)
+
+
+def _note_left_out(path: Path, splits: dict[str, Path]) -> None:
+    """A warning of files beside a `dataset.yaml` that have the names of splits, and that it does not name."""
+    there = sorted(one for one in path.parent.iterdir() if LIBKGE_SPLIT.fullmatch(one.name))
+    if left := [one.name for one in there if one not in splits.values()]:
+        warnings.warn(
+            f"{path}: names no split of type triples in {', '.join(left)}: left out.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _flat(path: Path) -> dict[str, tuple[str, int]]:

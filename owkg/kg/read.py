@@ -80,6 +80,7 @@ class _File(NamedTuple):
     blocks: Iterator[LineBlock]
     columns: Columns
     rdf: bool = False
+    named: bool = False  # whether the layout says what the columns are, and which holds classes
 
     @property
     def first(self) -> int:
@@ -140,6 +141,7 @@ def read_graph(
       without a header (also PyKEEN, CoDEx). Ids follow the labels of all splits, sorted by code point. In
       `train.csv`, commas or semicolons separate the columns, and fields may be quoted.
     - "head,tail,relation" or another order of these three words: labelled files with columns in that order.
+      Further words name columns that are left out, with a warning; "label" names that of classes.
     - "head=subject,relation=predicate,tail=object": labelled files with a header line, in which the columns
       have these names; others are left out, with a warning. "label=..." names the column of classes.
     - "integer": the same files with ids in place of labels, separated by tabs or spaces. The labels are
@@ -164,7 +166,8 @@ def read_graph(
     "dev" is read as "valid". All may be packed (`.gz`); other files are ignored. Splits whose name ends in
     "_negatives" hold false triples (CoDEx), which never count as facts. A fourth column of 1 and -1, or other
     words for true and false, divides a file of labels (WN11, FB13): the false triples of `test.txt` become
-    the split "test_negatives", and a warning counts them.
+    the split "test_negatives", and a warning counts them; where the other columns are whole numbers, a layout
+    must be named.
 
     Args:
         folder: where the files are.
@@ -252,9 +255,9 @@ def _tables(folder: Path, layout: Layout, progress: _Progress) -> _Tables:
     if found == "ntriples":
         return _sorted(_files(paths, progress, rdf=True), progress)
     files = _files(paths, progress, layout)
-    are_ids = layout.name is None and all(
-        re.fullmatch(file.ids, _first_line(file.head)) for file in files.values()
-    )
+    are_ids = layout.name is None and all(map(_begins_with_ids, files.values()))
+    if are_ids:
+        _refuse_classes(files.values())
     if are_ids or layout.name == "integer":
         return _digits(files, progress)
     if layout.name is None:
@@ -293,9 +296,12 @@ def _files(
                 raise line_error(path, 1, "must be followed by lines, got none.")
             blocks, head = after, next(after)
         if len(columns.wanted) < len(columns.names):
-            every = zip(columns.names, separated(path, line).fields(line), strict=True)
+            of_header = layout is not None and layout.header is not None
+            names = separated(path, line).fields(line) if of_header else columns.names
+            every = zip(columns.names, names, strict=True)
             left |= {field: None for what, field in every if what not in columns.wanted}
-        files[name] = _File(path, head, progress.blocks(path, chain([head], blocks)), columns, rdf)
+        named = layout is not None and (layout.header is not None or len(layout.order or ()) > len(COLUMNS))
+        files[name] = _File(path, head, progress.blocks(path, chain([head], blocks)), columns, rdf, named)
     if left:
         folder = next(iter(paths.values())).parent
         warnings.warn(f"{folder}: the columns {', '.join(map(repr, left))} are left out.", stacklevel=2)
@@ -304,6 +310,26 @@ def _files(
 
 def _first_line(block: LineBlock) -> str:
     return block.text.partition(b"\n")[0].decode()
+
+
+def _begins_with_ids(file: _File) -> bool:
+    """Whether the first line of a file is three ids, or these and a class."""
+    line = _first_line(file.head)
+    if CLASS in file.columns.names:
+        line = line.rpartition(file.columns.separator)[0]
+    return re.fullmatch(file.ids, line) is not None
+
+
+def _refuse_classes(files: Iterable[_File]) -> None:
+    """ValueError for a file of ids with a fourth column that may hold classes, or anything else."""
+    if (file := next((file for file in files if CLASS in file.columns.names), None)) is not None:
+        raise line_error(
+            file.path,
+            1,
+            f"is three whole numbers and a fourth field, got {_first_line(file.head)!r}: if the fourth says "
+            "true or false, name the layout (`layout` labelled, the numbers being labels); if it is a time "
+            "or a weight, name all columns (`layout` head,relation,tail,time), which leaves it out.",
+        )
 
 
 def _check_labels(files: Iterable[_File]) -> None:
@@ -338,7 +364,7 @@ def _openke(folder: Path, progress: _Progress) -> _Tables:
         said, after = first_line(file.blocks)
         columns, expected = ("head", "tail", "relation"), "the ids of head, tail and relation (whole numbers)"
         splits[name] = _ids(path, after or (), entities, relations, columns, expected)
-        require_count(path, said, len(splits[name]))
+        require_count(path, said, len(splits[name]), some=name == "train")
         lines[name] = _Lines(path, 2)
     return _Tables(entities, relations, splits, lines, by_label=False)
 
@@ -429,16 +455,36 @@ def _divide(
         raise line_error(file.path, file.first + row, message)
     true = truth.to_numpy()
     false = f"{name}{NEGATIVES}"
+    order = ",".join(column for column in file.columns.names if column != CLASS)
+    hint = "" if file.named else f" If it is a time or a weight, `layout` {order},time leaves it out."
     warnings.warn(
         f"{file.path}: the last column says which triples are true: {int(true.sum()):,} are, and "
-        f"{int((~true).sum()):,} are not and become the split {false}.",
+        f"{int((~true).sum()):,} are not and become the split {false}.{hint}",
         stacklevel=2,
     )
+    _note_contradictions(file, triples, true)
     for split, rows in ((name, np.flatnonzero(true)), (false, np.flatnonzero(~true))):
         if split == false and not len(rows):
             continue
         _require_free(split, file.path, lines)
         splits[split], lines[split] = triples[rows], _Lines(file.path, file.first, rows)
+
+
+def _note_contradictions(file: _File, triples: _Ids, true: np.ndarray) -> None:
+    """A warning, with the lines of one, of triples that a file says to be true and to be false."""
+    keys = triple_keys(triples)
+    both = np.intersect1d(keys[true], keys[~true])
+    if not len(both):
+        return
+    rows = [np.flatnonzero(part & np.isin(keys, both)) for part in (true, ~true)]
+    first = int(min(rows[0][0], rows[1][0]))
+    other = int(np.flatnonzero((keys == keys[first]) & (true != true[first]))[0])
+    warnings.warn(
+        f"{file.path}, line {file.first + other}: the triple is {'true' if true[other] else 'false'} here, "
+        f"and {'true' if true[first] else 'false'} on line {file.first + first}: {len(both):,} triples of "
+        "the file are both.",
+        stacklevel=3,
+    )
 
 
 def _require_free(split: str, path: Path, lines: dict[str, _Lines]) -> None:
@@ -521,7 +567,10 @@ def _known_labels(
                 of_relation = column.name == "relation"
                 kind, label = "relation" if of_relation else "entity", frame[column.name][row]
                 message = f"the {kind} {label!r} is not in {maps[of_relation]}"
-                raise line_error(file.path, first + row, f"{message}; `layout` labelled needs no such file.")
+                order = tuple(name for name in file.columns.names if name in COLUMNS)
+                usual = "labelled (or head,tail,relation, if that is the order)"
+                layout = usual if order == COLUMNS else ",".join(order)
+                raise line_error(file.path, first + row, f"{message}; `layout` {layout} needs no such file.")
         parts.append(_stacked(codes))
         more.append(frame.drop(COLUMNS))
     return np.concatenate(parts), more
@@ -635,13 +684,20 @@ def _number_of_ids(
         there = np.zeros(largest + 1, bool)
         for ids in found:
             there[ids.to_numpy()] = True
-        distinct = np.count_nonzero(there)
+        distinct, zero = np.count_nonzero(there), bool(there[0])
     else:
-        distinct = pl.concat(found).n_unique()
+        distinct, zero = pl.concat(found).n_unique(), any((ids == 0).any() for ids in found)
     if largest + 1 > 2 * distinct:
         raise ValueError(
             f"{folder}: must hold at least half of the {kind} ids up to the largest, {largest}, "
             f"got {distinct} of them; if they are labels, say so (`layout` labelled)."
+        )
+    if not zero:
+        warnings.warn(
+            f"{folder}: the {kind} id 0 is in no triple; ids begin at 0, so that it is one more {kind}. "
+            "If ids begin at 1 here, `layout` labelled reads them as labels.",
+            UserWarning,
+            stacklevel=2,
         )
     return largest + 1
 

@@ -23,8 +23,8 @@ _WORDS = {
     for name, words in (("head", _HEAD), ("relation", _RELATION), ("tail", _TAIL))
 }
 _CLASSES = re.compile(r"labels?|class|y|truth|target_class|is_true|correct", re.IGNORECASE)
-# Fewer relations say nothing about the order of columns.
-_FEWEST = 10
+# Fewer relations say little about the order of columns; so many for each tail are suspect.
+_FEWEST, _MANY = 10, 10
 # Letters of a line in a message.
 _SHOWN = 80
 
@@ -76,7 +76,7 @@ def check_header(
         labels = graph.entities[head], graph.relations[relation], graph.entities[tail]
         columns = header_columns(labels)
         everywhere = len(firsts) > 1 and all(other == [head, relation, tail] for other in firsts.values())
-        if not (columns or everywhere) or not _only_first(graph, firsts[name]):
+        if not (columns or everywhere) or not _only_first(graph, firsts[name], entities_alone=bool(columns)):
             continue
         path, line = lines[name]
         if columns:
@@ -101,13 +101,15 @@ def header_message(fields: Sequence[str], found: Mapping[str, str], option: str 
     )
 
 
-def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> bool:
-    """Whether the labels of a triple occur in no other one, and there are others."""
+def _only_first(graph: KnowledgeGraph, triple: Sequence[int], *, entities_alone: bool) -> bool:
+    """Whether the labels of a triple, or of its entities alone, are in no other triple; there are others."""
     head, relation, tail = triple
     others = 0
     for triples in graph.splits.values():
         same = (triples[:, 0] == head) & (triples[:, 1] == relation) & (triples[:, 2] == tail)
         for column, one in ((1, relation), (0, head), (2, tail), (0, tail), (2, head)):
+            if column == 1 and entities_alone:
+                continue
             if ((triples[:, column] == one) & ~same).any():
                 return False
         others += len(triples) - int(same.sum())
@@ -119,11 +121,11 @@ def note_order(graph: KnowledgeGraph, where: StrPath, *, option: str = "layout")
 
     `option` is the argument that states an order. Most relation labels are labels of entities then, and there
     are few labels in the place of the relations. Numbers are labels of both in any graph; therefore heads and
-    relations must be about the same numbers, and tails at most half as many.
+    relations must be about the same numbers, and tails at most half as many. Of fewer than ten relations,
+    no tail may be a head or a relation too. Many relations that are no entities are suspected only where
+    there are a tenth as many tails, at most.
     """
     shared = set(graph.relations).intersection(graph.entities)
-    if graph.num_relations < _FEWEST or 2 * len(shared) < graph.num_relations:
-        return
     numbers = all(label.isdecimal() for label in shared)
     place = {label: i for i, label in enumerate(graph.entities) if label in shared}
     same = np.array([place.get(label, -1) for label in graph.relations])
@@ -133,6 +135,15 @@ def note_order(graph: KnowledgeGraph, where: StrPath, *, option: str = "layout")
             there[triples[:, column]] = True
     same, relations = same[through & (same >= 0)], np.count_nonzero(through)
     head, tail = ends
+    few_relations = relations < _FEWEST
+    if few_relations and numbers:
+        return
+    if 2 * len(same) < relations:
+        tails = np.count_nonzero(tail)
+        if not few_relations and _MANY * tails <= relations:
+            said = f"there are {relations:,} relations, and {tails:,} tails"
+            _ask_order(said, "head, tail, relation", where, option)
+        return
     for of, few, order, column in (
         (head, tail, "head, tail, relation", "tails"),
         (tail, head, "relation, head, tail", "heads"),
@@ -141,15 +152,22 @@ def note_order(graph: KnowledgeGraph, where: StrPath, *, option: str = "layout")
         alike = 2 * common >= np.count_nonzero(of) + relations - common
         if numbers:
             found = alike and 2 * rest <= relations
+        elif few_relations:
+            found = 2 * common >= relations > rest and not (few & of).any() and not few[same].any()
         else:
             apart = 2 * np.count_nonzero(few & of) <= rest
             found = 2 * common >= relations and (rest < relations or (alike and apart))
         if found:
-            warnings.warn(
-                f"{where}: {common:,} of {relations:,} relations are entities too, and there are {rest:,} "
-                f"{column}: is the order of the columns {order}? owkg reads head, relation, tail, "
-                f"unless another order is stated (`{option}` {order.replace(', ', ',')}).",
-                UserWarning,
-                stacklevel=3,
-            )
+            said = f"{common:,} of {relations:,} relations are entities too, and there are {rest:,} {column}"
+            _ask_order(said, order, where, option)
             return
+
+
+def _ask_order(said: str, order: str, where: StrPath, option: str) -> None:
+    """The warning of `note_order`."""
+    warnings.warn(
+        f"{where}: {said}: is the order of the columns {order}? owkg reads head, relation, tail, "
+        f"unless another order is stated (`{option}` {order.replace(', ', ',')}).",
+        UserWarning,
+        stacklevel=4,
+    )

@@ -188,7 +188,8 @@ def evaluate(
 
 def refuse_many_candidates(tasks: Tasks) -> None:
     """Raises ValueError if a task has more candidates than weights of ranks are summed over."""
-    checks.require("candidates", tasks.candidates, tasks.candidates <= _MOST, f"at most {_MOST:,}")
+    if len(tasks.candidates) and (most := int(tasks.candidates.max())) > _MOST:
+        raise ArgumentError("ranks", f"must have at most {_MOST:,} candidates in a row, got {most:,}.")
 
 
 def in_memory(tasks: Tasks, options: "EvaluationOptions") -> InMemory:

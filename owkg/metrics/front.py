@@ -200,6 +200,12 @@ def _table(
     elif not (isinstance(ranks, RankTable | str | PathLike) or is_table(ranks) or is_list(ranks)):
         must = "must be of owkg.read_ranks or owkg.rank, a DataFrame, columns, an array of ranks, or a path"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
+    if isinstance(ranks, Mapping) and ranks and all(is_table(one) for one in ranks.values()):
+        raise ArgumentError(
+            "ranks",
+            f"must be one table, got {len(ranks)} by name: owkg.compare takes several, and a column model "
+            "tells them apart in one.",
+        )
     try:
         with naming({"table": "`ranks`"}):
             found = read_lacking(ranks, graph, reading)

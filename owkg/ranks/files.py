@@ -78,7 +78,8 @@ def read_ranks(
             is unknown; if the file is not what its suffix says; or if its triples are not those of `graph`.
         OSError: if the file cannot be opened.
     """
-    reading = TableReading(columns or {}, untied, realistic, candidates, ids, split)
+    alone = is_list(path)
+    reading = TableReading(columns or {}, untied, realistic or (alone and not untied), candidates, ids, split)
     return read_lacking(path, graph, reading, complete=True)
 
 
@@ -182,7 +183,10 @@ def _whole(dataset: RankDataset, graph: KnowledgeGraph | None, *, complete: bool
 def _readable(path: Path) -> Path:
     """`path` if its suffix is that of a table or an array of ranks; ValueError otherwise."""
     require_rereadable(path)
-    return path if path.suffix.lower() == ".npy" else path_checked(path)
+    if path.suffix.lower() != ".npy" and not is_rank_table(path):
+        hint = "owkg ranks convert makes one of scores (.npz), runs and lists"
+        raise ValueError(f"{path}: a rank table's name ends in {_SUFFIXES}; {hint}.")
+    return path
 
 
 def _array(path: Path) -> np.ndarray:

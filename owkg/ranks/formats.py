@@ -8,7 +8,7 @@ from owkg.files.lines import read_lines
 from owkg.files.storage import require_rereadable
 from owkg.ir.trec import RUNS, begins_as_run, looks_like_run
 from owkg.ranks.dataset import is_dataset
-from owkg.ranks.matrices import npz_names
+from owkg.ranks.matrices import npz_names, require_scores
 from owkg.ranks.sampled import is_sampled
 
 Kind = Literal["table", "list", "scores", "run", "sampled"]
@@ -37,9 +37,14 @@ def kind_of(path: Path) -> Kind:
     require_rereadable(path)
     if suffix == ".npy":
         return "list"
-    if suffix in (".npz", ".parquet"):
-        sampled = suffix == ".npz" and is_sampled(npz_names(path))
-        return "sampled" if sampled else "scores" if suffix == ".npz" else "table"
+    if suffix == ".npz":
+        names = npz_names(path)
+        if is_sampled(names):
+            return "sampled"
+        require_scores(path, names)
+        return "scores"
+    if suffix == ".parquet":
+        return "table"
     if looks_like_run(path):
         return "run"
     if separator(path) is not None:

@@ -102,8 +102,9 @@ def _sampled(path: Path, graph: KnowledgeGraph | None, *, num_entities: int | No
     arrays = matrices.evaluator_arrays(path)
     notes = ()
     if sampled.shares_negatives(arrays):
-        count = arrays["y_pred_neg"].size
-        notes = (f"{path}: all queries share {count:,} negatives, because y_pred_neg has one dimension",)
+        held = arrays["y_pred_neg"]
+        why = "has one dimension" if held.ndim == 1 else f"is of shape {[*held.shape]}"
+        notes = (f"{path}: all queries share {held.size:,} negatives, because y_pred_neg {why}",)
     return Imported(sampled.converted_sampled(path, arrays, num_entities), {}, notes)
 
 

@@ -271,15 +271,29 @@ def _arrays(
         file = np.load(stream, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError("one array instead of several")
-        if missing := [name for name in needed if name not in file.files]:
-            found = ", ".join(file.files) or "none"
-            raise ValueError(f"no array {', '.join(missing)}; arrays found: {found}")
+        if lacking := _lacking(file.files, needed):
+            raise ValueError(lacking)
         names = [name for name in file.files if name in known]
         with zipfile.ZipFile(stream) as archive:
             for member in archive.infolist():
                 if member.filename.removesuffix(".npy") in names:
                     _check_size(archive, member)
         return {name: file[name] for name in names}
+
+
+def require_scores(path: Path, names: Sequence[str]) -> None:
+    """ValueError, naming the file, if the arrays in it are others than those of score matrices.
+
+    A file without arrays is left to whoever reads it.
+    """
+    if names and (lacking := _lacking(names, _ARRAYS)):
+        raise ValueError(f"{path}: no .npz file of scores: {lacking}.")
+
+
+def _lacking(names: Sequence[str], needed: Sequence[str]) -> str:
+    """What is said of arrays that are needed and not there; nothing where all are."""
+    missing = [name for name in needed if name not in names]
+    return f"no array {', '.join(missing)}; arrays found: {', '.join(names) or 'none'}" if missing else ""
 
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:

@@ -103,9 +103,10 @@ def formed(
     Raises:
         ValueError: naming the table or the row.
     """
-    if sides := wide_sides(table.columns):
+    found = table.columns
+    if sides := wide_sides(found):
         table, place = _long(table, sides, source), _repeated(place, len(table))
-    table = _ranked(table, reading, source=source, place=place)
+    table = _ranked(table, reading, found, source=source, place=place)
     if reading.candidates is not None:
         if "candidates" in table.columns:
             raise ValueError(
@@ -156,7 +157,9 @@ def _repeated(place: Place, rows: int) -> Place:
     return lambda row: place(row % rows)
 
 
-def _ranked(table: pl.DataFrame, reading: TableReading, *, source: str, place: Place) -> pl.DataFrame:
+def _ranked(
+    table: pl.DataFrame, reading: TableReading, found: Sequence[str], *, source: str, place: Place
+) -> pl.DataFrame:
     """The table with its column rank as the optimistic and the pessimistic rank, if that is asked for."""
     if not (reading.untied or reading.realistic):
         if "rank" in table.columns and not {*TRIPLE, "optimistic", "pessimistic"} & {*table.columns}:
@@ -166,7 +169,10 @@ def _ranked(table: pl.DataFrame, reading: TableReading, *, source: str, place: P
         if {"optimistic", "pessimistic"} <= {*table.columns}:
             name = "untied" if reading.untied else "realistic"
             raise ArgumentError(name, f"has no effect on {source}, which has both ranks of each task.")
-        raise ValueError(f"{source}: no column rank; columns found: {listed(table.columns)}.")
+        raise ValueError(
+            f"{source}: no column rank; columns found: {listed(found)}; `columns` says which it is, as "
+            "rank=NAME, or head_rank=NAME,tail_rank=NAME."
+        )
     tied = [name for name in ("optimistic", "pessimistic") if name in table.columns]
     if tied:
         raise ValueError(
@@ -209,11 +215,12 @@ def _doubled(rank: pl.Series, place: Place) -> pl.Series:
     if not (rank.dtype.is_numeric() or rank.dtype == pl.String):
         return rank
     numbers = _numbers(rank)
-    good = (numbers.is_finite() & ((2 * numbers) % 1 == 0) & (numbers >= 1)).fill_null(value=False)
+    whole = ((2 * numbers) % 1 == 0) & numbers.is_between(1, 2.0**52)
+    good = (numbers.is_finite() & whole).fill_null(value=False)
     if not good.all():
         row = int((~good).arg_true()[0])
         raise ValueError(
-            f"{place(row)}: rank must be whole or half, of at least 1, such as 2.5, got {rank[row]!r}."
+            f"{place(row)}: rank must be whole or half, from 1 to 2^52, such as 2.5, got {rank[row]!r}."
         )
     return (2 * numbers).alias("rank")
 
@@ -241,6 +248,8 @@ def asked(
     Raises:
         ValueError: naming the argument or the table.
     """
+    if reading.ids and not {*TRIPLE} & {*table.columns}:
+        raise ArgumentError("ids", f"has no effect on {source}, whose rows do not name triples.")
     listed = reading.untied or reading.realistic or bool(sides)
     if not listed or {*TRIPLE} & {*table.columns} or "optimistic" not in table.columns:
         return table
@@ -271,7 +280,8 @@ def asked(
     if len(triples) != rows:
         raise ValueError(
             f"{source}: has {rows:,} rows without triples, and the split {split} {len(triples):,} triples: "
-            "`split` must name the one whose triples were ranked, in their order."
+            "they must be the triples of the split, in their order; owkg ranks convert --split NAME takes "
+            "another split."
         )
     _warn(f"{source}: row i is taken for triple i of the split {split}")
     return table.with_columns(**_labelled(np.tile(triples, (count, 1)), graph))

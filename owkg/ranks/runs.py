@@ -218,8 +218,8 @@ def _one_side(
     if not unanswered and not counts.asked.all():
         row = int(np.argmin(counts.asked))
         raise ValueError(
-            f"{_query(graph, triples[row], side)!r} has a relevant answer, but is not asked under the tag "
-            f"{run.tags[system[row]]!r}; with `unanswered` this is no error."
+            f"{_query(graph, triples[row], side)!r} has a relevant answer, but no list, or an empty one, "
+            f"under the tag {run.tags[system[row]]!r}; with `unanswered` this is no error."
         )
     candidates = num_candidates(known, triples)
     ranks = Ranks(1 + counts.above, np.where(counts.retrieved, 1 + counts.level, candidates), candidates)

@@ -149,7 +149,8 @@ def shares_negatives(held: Mapping[str, Any]) -> bool:
     """Whether one list of negatives is that of several queries."""
     negative = held.get("y_pred_neg")
     shape = np.shape(negative) if isinstance(negative, np.ndarray) else ()
-    return len(shape) == 1 and "num_neg" not in held and np.size(held.get("y_pred_pos", ())) > 1
+    one = len(shape) == 1 or (len(shape) == 2 and shape[0] == 1)
+    return one and "num_neg" not in held and np.size(held.get("y_pred_pos", ())) > 1
 
 
 def _parted(scores: ArrayLike, counts: ArrayLike) -> list[np.ndarray]:

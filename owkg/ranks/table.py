@@ -144,8 +144,9 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
     Args:
         table: a DataFrame of polars or pandas, a mapping of columns or a list of rows; or a `RankTable`,
             whose frame is given back. Whole numbers may come as floats or text, such as 3.0 or "3"; what is
-            true or false, as the text "true" or "false" in any case; a side as H or Head. The index of pandas
-            is left out, and names of columns are found in capitals too (with a UserWarning).
+            true or false, as the text "true" or "false" in any case; a side as H or Head. An index of
+            pandas is left out unless it has a name, and names of columns are found in capitals too (with a
+            UserWarning).
         source: what messages call the table; a file's path.
 
     Raises:

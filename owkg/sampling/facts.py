@@ -130,7 +130,9 @@ def _columns(path: Path, named: Layout) -> pl.DataFrame:
     if blocks is None:
         raise line_error(path, 1, "must be followed by lines, got none.")
     if left := [name for name in columns.names if name not in columns.wanted]:
-        warnings.warn(f"{path}: {len(left)} columns that are not named are left out.", stacklevel=3)
+        warnings.warn(
+            f"{path}: {len(left)} columns other than head, relation, tail are left out.", stacklevel=3
+        )
     return pl.concat([label_columns(path, block, columns) for block in blocks])
 
 

@@ -66,7 +66,7 @@ def test_packed_files_and_given_training_pairs(folder):
     (folder / "ref_ent_ids").unlink()
     (folder / "ref_ent_ids.gz").write_bytes(gzip.compress(b"4 11\n"))
     (folder / "sup_ent_ids").write_text("0 10\n2 12\n")
-    data = align.read_alignment(folder, train_share=0.9, seed=5)
+    data = align.read_alignment(folder, seed=5)
     assert (data.train.tolist(), data.test.tolist()) == ([[0, 0], [2, 2]], [[1, 1]])
 
 
@@ -103,6 +103,20 @@ def test_files_in_the_layout_of_openea(tmp_path, fold, pairs):
     np.testing.assert_array_equal(data.left.splits["train"], [[0, 0, 1], [1, 1, 2]])
     np.testing.assert_array_equal(data.right.splits["train"], [[2, 0, 1], [1, 0, 0]])
     assert (data.train.tolist(), data.test.tolist()) == tuple([[i, i]] for i in pairs)
+
+
+@pytest.mark.filterwarnings("ignore:.*fold 1 of 2")
+def test_a_share_of_pairs_that_are_in_files_is_refused(tmp_path, folder):
+    (folder / "sup_ent_ids").write_text("0 10\n2 12\n")
+    with pytest.raises(ValueError, match=r"`train_share` has no effect on .*, whose .* are in .*sup_ent_ids"):
+        align.read_alignment(folder, train_share=0.3)
+    other = openea(tmp_path / "openea")
+    with pytest.raises(ValueError, match=r"`train_share` has no effect with `fold`"):
+        align.read_alignment(other, train_share=0.3, fold=1)
+    with pytest.raises(
+        ValueError, match=r"`train_share` has no effect on .*, whose .* are in .*1/train_links"
+    ):
+        align.read_alignment(other, train_share=0.3)
 
 
 def test_openea_without_folds_is_split_at_random(tmp_path):

@@ -39,6 +39,13 @@ def test_a_trained_alignment_is_a_rank_table(data, call):
     assert call("compare", "r.parquet", "r.parquet")[0] == 2  # both have the model mine
 
 
+def test_a_share_where_the_training_pairs_are_in_a_file(data, call):
+    (data / "sup_ent_ids").write_text((data / "ref_ent_ids").read_text())
+    code, _, err = call("align", data, "--train-share", 0.3, "--out", "r.csv")
+    assert code == 2
+    assert err.startswith("owkg: error: --train-share has no effect on ")
+
+
 def test_json_and_embeddings_that_are_read_again(data, call):
     options = ("--out", "r.csv", *QUICK, "--save-embeddings", "e.npz", "--format", "json")
     code, out, _ = call("align", data, *options)

@@ -238,6 +238,16 @@ def test_duplicates_in_the_graph_are_told(done, folder):
             "scores.npz --kg graph --qrels qrels --out out.csv",
             "--qrels says nothing about score matrices, which",
         ),
+        ("scores.npz --kg graph --split test --lists m.run", "--split says nothing about score matrices"),
+        ("scores.npz --kg graph --sort stable --lists m.run", "--sort has no effect without --out"),
+        (
+            "other.npz --kg graph --split test --lists m.run",
+            "no .npz file of scores: no array scores, triples",
+        ),
+        (
+            "other.npz --kg graph --split test --out out.csv",
+            "no array scores, triples, side; arrays found: a",
+        ),
         ("scores.npz --kg graph --split test --out out.csv", "--split says nothing about score matrices"),
         ("table.csv --untied --out out.csv", "--untied says nothing about a rank table, which table.csv is"),
         (
@@ -275,10 +285,12 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ("system.run --kg graph --split train --out out.csv", "with --unanswered this is no error"),
         ("ranks.parquet --from run --kg graph --out out.csv", "text in UTF-8, but is a Parquet file"),
         ("scores.npz --from table --out out.csv", "scores.npz: a rank table's name ends in"),
+        ("scores.npz --from table --out out.csv", "; owkg ranks convert makes one of scores (.npz), runs"),
         ("system.run --from scores --kg graph --out out.csv", "system.run: no .npz file of scores"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(refused, line, message):
+    np.savez("other.npz", a=[1.0])
     err = refused(line)
     assert message in err
 

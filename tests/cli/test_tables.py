@@ -73,7 +73,7 @@ def test_arrays(call):
     assert "column 0 is taken for the ranks of heads" in err
     assert "row i is taken for triple i of the split test" in err
     code, err = run("ranks convert r.npy --untied --kg g --split valid --out o.csv")
-    assert (code, "--split must name the one whose triples were ranked" in err) == (2, True)
+    assert (code, "owkg ranks convert --split NAME takes another split" in err) == (2, True)
     assert run("metrics r.npy --realistic --candidates 4 --metric mrr --format json")[0] == 0
 
 

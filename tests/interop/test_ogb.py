@@ -107,6 +107,11 @@ def test_inputs_of_evaluators_and_their_files(tmp_path):
     assert not found.notes
     np.savez(tmp_path / "shared.npz", y_pred_pos=[0.5, 0.1], y_pred_neg=[0.9, 0.5, 0.2])
     assert "all queries share 3 negatives" in convert(tmp_path / "shared.npz").notes[0]
+    np.savez(tmp_path / "matrix.npz", y_pred_pos=[0.5, 0.1], y_pred_neg=[[0.9, 0.5, 0.2]])
+    (note,) = convert(tmp_path / "matrix.npz").notes
+    assert "all queries share 3 negatives, because y_pred_neg is of shape [1, 3]" in note
+    np.savez(tmp_path / "own.npz", y_pred_pos=[0.5], y_pred_neg=[[0.9, 0.5, 0.2]])
+    assert not convert(tmp_path / "own.npz").notes
 
 
 def test_lists_of_the_best_ten():

@@ -63,6 +63,8 @@ def test_ranks_without_scores_are_noted(tmp_path):
         ("test.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t0\nq2\td3\t2\n"),
         ("test.csv", "query-id,corpus-id,score\nq1,d1,1\nq1,d2,0\nq2,d3,2\n"),
         ("test.csv", "query_id;doc_id;relevance\nq1;d1;1\nq1;d2;0\nq2;d3;2\n"),
+        ("test.tsv", "query-id\titeration\tcorpus-id\tscore\nq1\t0\td1\t1\nq1\t0\td2\t0\nq2\t0\td3\t2\n"),
+        ("a.qrels", "q1 0 d1 1.0\nq1 0 d2 0\nq2 0 d3 2.\n"),
         ("a.json", '{"q1": {"d1": 1, "d2": 0.0}, "q2": {"d3": 2}}'),
     ],
 )
@@ -79,7 +81,8 @@ RULES = (
 
 def test_predictions_of_rules(tmp_path):
     """The lists of one query, which differ by the answers that were filtered, are one list."""
-    frame = read_run(written(tmp_path / "alpha-100", RULES), topics="allowed")
+    with pytest.warns(UserWarning, match=r"1 queries have an empty list, such as '\?\|s\|d' .line 5., which"):
+        frame = read_run(written(tmp_path / "alpha-100", RULES), topics="allowed")
     assert pairs(frame, "score") == {
         ("?|r|c", "a"): 0.9,
         ("?|r|c", "d"): 0.8,
@@ -92,7 +95,20 @@ def test_predictions_of_rules(tmp_path):
         (8, "head", "e", "r", "alpha-100")
     ]
     spaced = written(tmp_path / "b", "a b\tr\tc|d\nHeads: a b\t1\nTails: \n")
-    assert pairs(read_run(spaced), "score") == {("?|r|c\\|d", "a b"): 1.0}
+    with pytest.warns(UserWarning, match="1 queries have an empty list"):
+        assert pairs(read_run(spaced), "score") == {("?|r|c\\|d", "a b"): 1.0}
+
+
+def test_whole_letters_of_two_escapes_are_read(tmp_path):
+    text = r'{"\ud83d\ude00": {"\\ud800": 1}}'
+    assert pairs(read_run(written(tmp_path / "x", text), topics=True), "score") == {
+        ("\U0001f600", "\\ud800"): 1
+    }
+
+
+def test_an_empty_list_beside_another_of_the_same_query_is_not_told(tmp_path):
+    text = "a r c\nHeads: a\t1\nTails: \na r e\nHeads: a\t1\nTails: e\t1\n"
+    assert len(read_run(written(tmp_path / "x", text))) == 3
 
 
 @pytest.mark.parametrize(
@@ -112,6 +128,9 @@ def test_predictions_of_rules(tmp_path):
         ('{"q": {"d": 1},\n"e": }', "line 2: must be JSON"),
         ('{"q": [1]}', "got list for the query 'q'"),
         ('{"q":' * 100_000, "not nested so deep"),
+        ('{"q": {"d": 1},\n"e": {"\\ud800": 1}}', r"line 2: must be Unicode, got .ud800, half of a letter"),
+        ('{"\\ude00": {"d": 1}}', r"line 1: must be Unicode, got .ude00"),
+        ('{"\\ud83d \\ude00": {"d": 1}}', r"line 1: must be Unicode, got .ud83d"),
         ("PAR1 and so on", "must be a run, text in UTF-8, but is a Parquet file"),
         (b"\x89PNG\r\n", "but is an image"),
         ("q1 Q0 d1 1 2 a\n".encode("utf-16"), "but is text in UTF-16"),
@@ -125,6 +144,7 @@ def test_predictions_of_rules(tmp_path):
         (RULES.replace("c\t0.7\te", "c\t0.6\te"), "line 9: the answer 'c' to 'a|r|?' has another score"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*have an empty list")
 @pytest.mark.filterwarnings("ignore:.*each score is minus the rank")
 def test_bad_runs(text, message, tmp_path):
     with pytest.raises(ValueError, match=message.replace("|r|?", r"\|r\|\?")):
@@ -141,6 +161,9 @@ def test_bad_runs(text, message, tmp_path):
             "line 2: a relevance must be a whole number, got '0.5'",
         ),
         ("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t1\n", "line 3: the answer 'd1' to 'q1' stands"),
+        ("q\titer\tdoc\trel\nq1\t0\td1\t1\n", "line 1: .* got 'rel'; is this a header line"),
+        ("q1 0 d1 nan\n", "line 1: a relevance must be a whole number, got 'nan'"),
+        ("q1 0 d1 1e300\n", "line 1: a relevance must be a whole number, got '1e300'"),
         ('{"q": {"d": 0.5}}', "x: the relevance of 'd' to 'q' must be a whole number, got 0.5"),
         ('{"q": {"d": 1e999}}', "must be a whole number, got inf"),
         ('{"q": {"d": "1"}}', "must be a whole number, got '1'"),

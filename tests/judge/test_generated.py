@@ -268,6 +268,10 @@ def test_an_array_of_lists(tmp_path):
         ('[{"head": "a", "head": "b", "relation": "r", "answers": []}]', "got 'head' twice"),
         ("[]", "x: holds no list"),
         ('{\n"head": "a", "relation": "r", "answers": []}', "x, line 1: must be one JSON object, whole"),
+        (
+            '{"head": "a", "relation": "r", "answers": ["c"]}\n{"query": "?|r|c", "answers": ["\\ud800"]}',
+            r"x, line 2: must be Unicode, got .ud800, half of a letter",
+        ),
         ("\x89PNG", "x, line 1: must be JSON"),
         ("PAR1", "x: must be lists as JSON, text in UTF-8, but is a Parquet file"),
     ],

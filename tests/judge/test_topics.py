@@ -210,7 +210,7 @@ def test_a_no_break_space_is_part_of_a_field(tmp_path):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("P", "P has a cutoff, a whole number from 1, as in P@10, got 'P'"),
+        ("P", "P has a cutoff, a whole number from 1 to 2\\^53, as in P@10, got 'P'"),
         ("ndcg_cut.0", "nDCG has a cutoff"),
         ("P@1.5", "P has a cutoff"),
         ("RBP(p=1.2)", r"RBP has a persistence between 0 and 1, as in RBP\(p=0.8\), got"),

@@ -90,7 +90,8 @@ def test_a_label_that_a_map_lacks_is_named_with_its_line(made, file, line, what)
     folder = made(files | {file: files[file] + line})
     number = files[file].count("\n") + 1
     with pytest.raises(
-        ValueError, match=f"{file}, line {number}: the {what}; `layout` labelled needs no such"
+        ValueError,
+        match=f"{file}, line {number}: the {what}; `layout` labelled .or head,tail,relation, .*needs no such",
     ):
         read_graph(folder)
     assert read_graph(folder, layout="labelled").num_entities >= 3
@@ -103,6 +104,7 @@ def test_a_label_that_a_map_lacks_is_named_with_its_line(made, file, line, what)
     ("rest", "left"),
     [
         ({"entity2id.txt": COUNTED["entity2id.txt"]}, "entity2id.txt"),
+        ({"relation2id.txt": MAPS["relation2id.txt"]}, "relation2id.txt"),
         ({"entities.dict": "0\tann\n"}, "entities.dict"),
         (
             {"entity_ids.del": "0\tann\n", "relation_ids.del": "0\tknows\n"},
@@ -115,6 +117,22 @@ def test_the_complete_one_of_two_layouts_is_read_and_the_rest_is_named(made, res
     folder = made(text(USUAL) | rest)
     with pytest.warns(UserWarning, match=f"is read as labelled, and leaves out {left}: the other files"):
         assert labels(read_graph(folder)) == FACTS
+
+
+def test_half_of_the_maps_beside_another_order_is_noted(made):
+    folder = made(text(OTHER) | {"entity2id.txt": MAPS["entity2id.txt"]})
+    said = r"leaves out entity2id.txt: .* as of KB2E, `layout` head,tail,relation"
+    with (
+        pytest.warns(UserWarning, match=said),
+        pytest.warns(UserWarning, match="is the order of the columns"),
+    ):
+        read_graph(folder)
+    assert labels(read_graph(folder, layout="head,tail,relation")) == FACTS
+    folder = made(MAPS | text(OTHER) | {"relation2id.txt": "knows 0\n"})
+    with pytest.raises(
+        ValueError, match=r"'likes' is not in relation2id\.txt; `layout` head,tail,relation needs"
+    ):
+        read_graph(folder)
 
 
 def test_two_complete_layouts_are_refused(made):
@@ -263,6 +281,47 @@ def test_classes_in_other_layouts(made, layout):
         graph = read_graph(folder, layout=layout)
     assert labels(graph)["test"] == [("cy", "likes", "ann")]
     assert labels(graph)["test_negatives"] == [("cy", "likes", "bob")]
+
+
+def test_a_fourth_column_beside_ids_is_asked_about(made, blocks):
+    folder = made({"train.txt": "0\t0\t1\t1\n1\t0\t2\t1\n2\t1\t0\t1\n", "test.txt": "2\t0\t0\t1\n"})
+    with pytest.raises(ValueError, match=r"train\.txt, line 1: is three whole numbers .*`layout` labelled"):
+        read_graph(folder)
+    (folder / "train.txt").write_text("0\t0\t1\n1\t0\t2\n2\t1\t0\n")
+    with pytest.raises(ValueError, match=r"test\.txt, line 1: .* got '2\\t0\\t0\\t1'"):
+        read_graph(folder)
+    with pytest.warns(UserWarning, match="1 are, and 0 are not"):
+        assert labels(read_graph(folder, layout="labelled"))["test"] == [("2", "0", "0")]
+
+
+@pytest.mark.parametrize("order", ["head,relation,tail,time", "head,tail,relation,weight"])
+def test_a_column_that_an_order_names_is_left_out(made, blocks, order):
+    lines = (
+        "ann\tlikes\tcy\t1\nbob\tlikes\tcy\t0\n".replace("likes\tcy", "cy\tlikes")
+        if "tail,r" in order
+        else ("ann\tlikes\tcy\t1\nbob\tlikes\tcy\t0\n")
+    )
+    folder = made({"train.txt": lines})
+    with pytest.warns(UserWarning, match=f"the columns '{order.split(',')[-1]}' are left out"):
+        graph = read_graph(folder, layout=order)
+    assert labels(graph) == {"train": [("ann", "likes", "cy"), ("bob", "likes", "cy")]}
+    usual = ",".join(order.split(",")[:3])
+    with pytest.warns(UserWarning, match=f"time or a weight, `layout` {usual},time leaves it out"):
+        assert list(read_graph(folder, layout=usual).splits) == ["train", "train_negatives"]
+
+
+def test_an_order_may_name_the_classes(made):
+    folder = made({"train.txt": "1\tann\tlikes\tcy\n0\tbob\tlikes\tcy\n"})
+    with pytest.warns(UserWarning, match=r"become the split train_negatives\.$"):
+        graph = read_graph(folder, layout="label,head,relation,tail")
+    assert labels(graph)["train_negatives"] == [("bob", "likes", "cy")]
+
+
+def test_a_triple_that_is_true_and_false_is_noted_with_its_lines(made, blocks):
+    lines = "bob\tlikes\tcy\t1\nann\tlikes\tcy\t-1\nann\tlikes\tbob\t1\nann\tlikes\tcy\t1\n"
+    said = r"test\.txt, line 4: the triple is true here, and false on line 2: 1 triples of the file are both"
+    with pytest.warns(UserWarning, match="become the split"), pytest.warns(UserWarning, match=said):
+        read_graph(made(text(USUAL) | {"test.txt": lines}))
 
 
 def test_lines_of_classes_are_named(made, blocks):

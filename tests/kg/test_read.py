@@ -78,11 +78,9 @@ LAYOUTS = {
     "rotate": ROTATE,
     "rotate with ids": ROTATE_IDS,
     "libkge": LIBKGE,
-    "libkge beside labels": LIBKGE | LABELLED,
     "libkge without a manifest": LIBKGE_BARE,
     "libkge with a nested manifest": LIBKGE | {"dataset.yaml": NESTED},
     "pykeen": PYKEEN,
-    "pykeen beside labels": PYKEEN | LABELLED,
 }
 
 
@@ -196,6 +194,14 @@ def test_integers_are_ids(made):
     assert graph.splits["train"].tolist() == [[0, 0, 3], [10, 1, 2], [5, 1, 6]]
 
 
+def test_ids_that_begin_at_one_are_noted(made):
+    folder = made({"train.txt": "1\t0\t2\n2\t0\t3\n"})
+    with pytest.warns(UserWarning, match="the entity id 0 is in no triple"):
+        graph = read_graph(folder)
+    assert (graph.num_entities, graph.num_relations) == (4, 1)
+    assert read_graph(folder, layout="labelled").num_entities == 3
+
+
 def test_integers_are_labels_where_not_all_columns_are_or_when_told(made):
     words = made({"train.txt": "10\tr\t2\n007\tr\t2\n"})
     assert read_graph(words).entities == ("007", "10", "2")
@@ -256,6 +262,32 @@ def test_labels_come_before_ids_where_dictionaries_hold_numbers(made):
     dicts = {"entities.dict": "0\t1\n1\t0\n", "relations.dict": "0\t0\n"}
     graph = read_graph(made(dicts | {"train.txt": "1\t0\t0\n"}))
     assert graph.splits["train"].tolist() == [[0, 0, 1]]
+
+
+def test_labels_beside_a_whole_layout_of_other_files_are_left_out_with_a_note(made):
+    for files in (LIBKGE, PYKEEN):
+        folder = made(files | LABELLED)
+        with pytest.warns(
+            UserWarning, match=r"leaves out test.txt, train.txt; `layout` reads them .labelled"
+        ):
+            assert labels(read_graph(folder)) == TRIPLES
+        for name in (*files, "train.txt"):
+            (folder / name).unlink()
+    with pytest.warns(UserWarning, match=r"is read as libkge, and leaves out test.txt\.$"):
+        assert labels(read_graph(made(LIBKGE))) == TRIPLES
+
+
+def test_splits_that_a_manifest_does_not_name_are_left_out_with_a_note(made):
+    folder = made(LIBKGE | {"test.del": "0\t0\t1\n", "valid_more.del.gz": "0\t0\t1\n"})
+    with pytest.warns(
+        UserWarning, match=r"dataset.yaml: names no split of .* test.del, valid_more.del.gz: left"
+    ):
+        assert labels(read_graph(folder)) == TRIPLES
+
+
+def test_a_split_of_openke_may_be_empty(made):
+    graph = read_graph(made(OPENKE | {"valid2id.txt": "0\n"}))
+    assert labels(graph) == TRIPLES | {"valid": []}
 
 
 def test_openke_labels_may_hold_spaces(made):
@@ -407,7 +439,8 @@ BAD_LINES = [
     # OpenKE
     (OPENKE | {"train2id.txt": "1 2 1\n2 0 1\n"}, "train2id.txt", 1, "number of lines"),
     (OPENKE | {"train2id.txt": "3\n1 2 1\n2 0 1\n"}, "train2id.txt", 1, "2, got '3'"),
-    (OPENKE | {"test2id.txt": "0\n"}, "test2id.txt", 1, "followed"),
+    (OPENKE | {"train2id.txt": "0\n"}, "train2id.txt", 1, "followed"),
+    (OPENKE | {"entity2id.txt": "0\n"}, "entity2id.txt", 1, "followed"),
     (OPENKE | {"train2id.txt": "2\n1 2 1\n2 0\n"}, "train2id.txt", 3, "2 columns"),
     (OPENKE | {"train2id.txt": "2\n1 2 1\n2 0 2\n"}, "train2id.txt", 3, "relation .* got 2"),
     (OPENKE | {"train2id.txt": "2\n1 3 1\n2 0 1\n"}, "train2id.txt", 2, "tail .* got 3"),

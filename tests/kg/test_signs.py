@@ -63,6 +63,16 @@ def test_a_header_line_is_an_error_that_names_file_and_line(tmp_path, header, id
     assert not any("header" in text for text in _said(folder, layout="labelled"))
 
 
+def test_a_header_whose_relation_is_one_of_the_file_is_a_header(tmp_path):
+    (tmp_path / "train.txt").write_text("h\tr\tt\na\tr\tb\n")
+    with pytest.raises(
+        ValueError, match=r"train\.txt, line 1: must be a triple, got what looks like a header"
+    ):
+        read_graph(tmp_path)
+    (tmp_path / "train.txt").write_text("h\tr\tt\na\tr\tt\n")
+    assert read_graph(tmp_path).num_entities == 3
+
+
 def test_a_header_of_another_order_says_so(tmp_path):
     folder = _written(tmp_path, _rows(), header="head\ttail\trelation", splits=("train",))
     with pytest.raises(ValueError, match=r"its columns .`layout` head=head,relation=relation,tail=tail."):
@@ -119,6 +129,19 @@ def test_another_order_of_columns_is_named(tmp_path, order, named, entities, rel
     (text,) = _said(_written(tmp_path, rows, order=order), duplicates="keep")
     assert f"relations are entities too, and there are {relations} " in text
     assert f"is the order of the columns {named}?" in text
+
+
+@pytest.mark.parametrize("entities", [6, 200])
+def test_few_tails_and_many_relations_are_named(tmp_path, entities):
+    rows = [(f"p{h}", f"is_{h % 2}", f"p{h + 1}" if entities < 10 else f"item {h}") for h in range(entities)]
+    assert _said(_written(tmp_path, rows, splits=("train", "test"))) == []
+    (text,) = _said(_written(tmp_path, rows[: entities - 1], order=(0, 2, 1), splits=("train", "test")))
+    assert "is the order of the columns head, tail, relation?" in text
+
+
+def test_a_small_graph_whose_relations_are_entities_too_is_not_suspected(tmp_path):
+    rows = [("is", "is", "kind"), ("has", "is", "kind"), ("a", "has", "b"), ("b", "is", "kind")]
+    assert _said(_written(tmp_path, rows, splits=("train",))) == []
 
 
 def test_relations_that_are_described_as_entities_are_no_other_order(tmp_path):

@@ -222,7 +222,7 @@ def test_half_ranks_have_realistic_metrics_alone(tmp_path, name):
 
 @pytest.mark.parametrize("rank", [0.5, 2.25, float("nan"), -1.0, float("inf")])
 def test_what_no_realistic_rank_is(rank):
-    with pytest.raises(ValueError, match=r"row 1: rank must be whole or half, of at least 1, such as 2\.5"):
+    with pytest.raises(ValueError, match=r"row 1: rank must be whole or half, from 1 to 2\^52, such as 2\.5"):
         read_ranks(HALVES.with_columns(rank=pl.lit(rank)), realistic=True)
 
 
@@ -348,6 +348,39 @@ def test_tables_of_python(form):
     assert owkg.evaluate(given, "mrr")["value"].item() == 0.7
     assert owkg.compare({"a": given, "b": TABLE}, "mrr", test="t").pairs["difference"].item() == 0
     assert len(owkg.audit({"a": given, "b": TABLE}, "mrr").pairs) == 1
+
+
+@pytest.mark.parametrize("levels", [["weight"], ["head", "relation", "tail"]])
+def test_levels_of_an_index_that_have_names_are_columns(levels):
+    pandas = pytest.importorskip("pandas")
+    rows = TABLE.with_columns(weight=pl.Series([1.0, 3.0]))
+    frame = pandas.DataFrame(rows.to_dict(as_series=False)).set_index(levels)
+    assert validated(frame).select(rows.columns).equals(rows)
+    assert owkg.evaluate(frame, "mrr")["value"].item() == owkg.evaluate(rows, "mrr")["value"].item()
+    frame["weight"] = 1.0
+    if levels == ["weight"]:
+        with pytest.raises(ValueError, match="levels of the index, of different names"):
+            validated(frame)
+
+
+def test_several_tables_are_for_compare():
+    with pytest.raises(ValueError, match=r"`ranks` must be one table, got 2 by name: owkg\.compare takes"):
+        owkg.evaluate({"a": TABLE, "b": TABLE}, "mrr")
+
+
+def test_a_table_may_have_the_names_of_owkg_where_others_are_renamed():
+    renamed = TABLE.rename({"head": "subject"})
+    with pytest.warns(UserWarning, match="has no column 'subject', and head is taken"):
+        found = owkg.compare({"a": renamed, "b": TABLE}, "mrr", test="t", columns={"head": "subject"})
+    assert found.pairs["difference"].item() == 0
+
+
+def test_too_many_candidates_name_the_ranks():
+    rows = TABLE.with_columns(candidates=pl.lit(3_000_000_000))
+    with pytest.raises(
+        ValueError, match="`ranks` must have at most 100,000,000 candidates in a row, got 3,000,000,000"
+    ):
+        owkg.evaluate(rows, "mrr")
 
 
 @pytest.mark.parametrize(

@@ -192,7 +192,8 @@ def test_what_nobody_asked_is_told(files):
     run, qrels = files
     qrels.write_text("a|r|? 0 b 1\nf|r|? 0 a 1\nf|r|? 0 b 1\n")
     with pytest.raises(
-        ValueError, match=r"run: 'f\|r\|\?' has a relevant answer, but is not asked under the tag 'm'"
+        ValueError,
+        match=r"run: 'f\|r\|\?' has a relevant answer, but no list, or an empty one, under the tag 'm'",
     ):
         ranks_from_run(run, qrels=qrels, num_entities=10)
     table, notes = ranks_from_run(run, qrels=qrels, num_entities=10, unanswered=True)

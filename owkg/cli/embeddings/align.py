@@ -22,7 +22,7 @@ def align(
     embeddings: Path | None = None,
     matrix: Path | None = None,
     similarity: str = "l1",
-    train_share: float = 0.3,
+    train_share: float | None = None,
     seed: Seed = 0,
     fold: Annotated[int | None, typer.Option(min=1)] = None,
     dim: Annotated[int, typer.Option(min=1)] = 200,
@@ -50,7 +50,8 @@ def align(
         embeddings (FILE): Instead of --model: .npz of left and right, a row an entity.
         matrix (FILE): Instead of --model: .npz of similarity, left by right entities.
         similarity: How embeddings are compared: l1, l2, cosine or dot.
-        train_share: Share of the pairs that train, where DATA has no split (sup_ent_ids, folds).
+        train_share: Share of the pairs that train, where DATA has no split (sup_ent_ids, folds). [default:
+            0.3]
         fold: Fold of DATA in the layout of OpenEA. [default: 1, with a note]
         dim: Width of the embeddings.
         steps: Training steps, each over all training pairs.

@@ -113,8 +113,6 @@ def convert(
     out = None if out is None else path_checked(out)
     if lists is None:
         heard.refuse(["depth"], "has no effect without --lists")
-    if out is None:
-        heard.refuse(_OF_TABLES, "has no effect without --out")
     given = {
         "filter_splits": splits_given(filter_),
         "qrels": qrels,
@@ -131,6 +129,8 @@ def convert(
     # Before the graph is read, which may take long.
     check_readable([None if is_dataset(source) else source, qrels])
     kind = importer_of(source, from_, [one for one, of in {"graph": kg, **given}.items() if of is not None])
+    if out is None:
+        heard.refuse(_OF_TABLES, "has no effect without --out")
     if lists is not None and kind.name != "scores":
         raise ValueError(f"`lists` is of score matrices, and {source} is {kind.what}.")
     if lists is not None and kg is None:
