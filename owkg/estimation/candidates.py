@@ -129,8 +129,8 @@ def of_candidates(
 ) -> Sums:
     """Sums of what relevant candidates add, from the labels of drawn ones.
 
-    sum over the population of l a p, plus the drawn residuals a y - l a p expanded stratum by stratum. The slopes l,
-    one for each proxy, are pooled over the strata.
+    sum over the population of l a p, plus the drawn residuals a y - l a p expanded stratum by stratum. The
+    slopes l, one for each proxy, are pooled over the strata.
 
     Args:
         added: what each candidate of `drawn.frame` adds to each target.
@@ -183,7 +183,7 @@ def _slopes(x: np.ndarray, y: np.ndarray, gain: np.ndarray) -> Float[np.ndarray,
 
 
 def horvitz_thompson(values: Float[np.ndarray, "targets n"], drawn: Drawn) -> Float[np.ndarray, "targets"]:
-    """Sums over the population of values that are known for drawn candidates: each over its inclusion probability."""
+    """Sums over the population: values of drawn candidates, each over its inclusion probability."""
     at = drawn.stratum[drawn.drawn]
     return values @ (drawn.sizes / np.maximum(drawn.counts, 1))[at]
 

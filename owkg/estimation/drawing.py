@@ -253,7 +253,8 @@ def aims(people: Population, asked: Asked, frame: Int[np.ndarray, "n"]) -> Float
         if one.needs is not Needs.CANDIDATES:
             raise ArgumentError(
                 "for",
-                f"must be P@k or RBP, which single candidates answer, got {one.name}: draw {one.needs} for it.",
+                f"must be P@k or RBP, which single candidates answer, got {one.name}: draw {one.needs} "
+                "for it.",
             )
         each = contributions(one, people, frame)
         if asked.pair is not None:

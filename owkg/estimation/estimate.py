@@ -187,8 +187,8 @@ def labels_of(drawn: DrawnPool, judged: pl.DataFrame) -> Int[np.ndarray, "candid
         query, answer = other.select(pair).row(0)
         raise ArgumentError(
             "judged",
-            f"must be of what was drawn: {len(other):,} are not, such as {answer!r} to {query!r}. Judgements of other "
-            "candidates are known answers: give them with --known and draw again.",
+            f"must be of what was drawn: {len(other):,} are not, such as {answer!r} to {query!r}. Judgements "
+            "of other candidates are known answers: a new pool takes them as its truth.",
         )
     said = people.labelled(frame.select(QRELS))
     return np.where(people.label == UNKNOWN, said, people.label)
@@ -220,8 +220,10 @@ def judged_units(
         at = int(np.flatnonzero(lacking & (np.arange(len(order)) < np.flatnonzero(skipped)[-1]))[0])
         raise ArgumentError(
             "judged",
-            f"must leave no gap: {_named(drawing, people, int(order[at]))} is not completely judged, and later ones are. Judge it, or "
-            "take the judgements behind it out; which ones are skipped may depend on their answers.",
+            f"must leave no gap: {_named(drawing, people, int(order[at]))} is not completely judged, and "
+            f"later "
+            "ones are. Judge it, or take the judgements behind it out: which ones are skipped may depend on "
+            "their answers.",
         )
     done = order[~lacking & (np.arange(len(order)) < first[stratum])]
     return done, len(order) - len(done)
@@ -313,12 +315,14 @@ def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], dra
     whole = [one.name for one in chosen if one.needs is Needs.QUERY]
     if whole:
         notes.append(
-            f"{', '.join(whole)} count answers to depth {drawn.depth} and known ones: true answers that no list holds are not in "
-            "the denominator."
+            f"{', '.join(whole)} count answers to depth {drawn.depth} and known ones: true answers that no "
+            f"list "
+            "holds are not in the denominator."
         )
     if any(one.name == f"RR@{drawn.depth}" for one in chosen):
         notes.append(
-            f"MRR is between RR@{drawn.depth} and RR@{drawn.depth} + (1 - Success@{drawn.depth}) / {drawn.depth + 1}."
+            f"MRR is between RR@{drawn.depth} and RR@{drawn.depth} + (1 - Success@{drawn.depth}) / "
+            f"{drawn.depth + 1}."
         )
     if any(one.micro for one in chosen) and len(drawn.drawing.sizes) == 1:
         notes.append("micro metrics have narrower intervals from a draw with --strata size.")

@@ -212,8 +212,8 @@ def _deep_enough(found: Measure, depth: int, name: str) -> Measure:
     if (found.depth or depth) > depth:
         raise ArgumentError(
             "metric",
-            f"must be answered by a pool of depth {depth}, got {name}, which needs depth {found.depth}: pool deeper, or ask "
-            f"for a cut-off of at most {depth}.",
+            f"must be answered by a pool of depth {depth}, got {name}, which needs depth {found.depth}: pool "
+            f"deeper, or ask for a cut-off of at most {depth}.",
         )
     return found
 

@@ -154,7 +154,8 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
         query, answer = pairs.row(row)
         raise ArgumentError(
             "proxy",
-            f"{name}: must give every unjudged candidate a probability, got none for {answer!r} to {query!r}.",
+            f"{name}: must give every unjudged candidate a probability, got none for {answer!r} to "
+            f"{query!r}.",
         )
     return filled(people, found.fill_null(0.0).to_numpy())
 

@@ -1,4 +1,4 @@
-"""The difference estimator with leave-one-out slopes: means over queries from a few that were drawn at random."""
+"""The difference estimator with leave-one-out slopes: means over queries from a few drawn at random."""
 
 from typing import NamedTuple
 
@@ -74,7 +74,7 @@ def fitted(
         x: their covariates minus the means of these over the population.
         sample: how they were drawn.
         floor: for each target.
-        of_these: whether the population is meant, rather than queries like it.
+        of_these: whether the population is meant, rather than queries like it, of which it is a sample.
     """
     count, size = y.shape[1], int(sample.sizes.sum())
     weight = sample.weights
@@ -99,6 +99,8 @@ def fitted(
     )
     variance = np.where(variance > 0, variance * more, plain)
     spread = (raw**2).sum(1)
+    if not of_these:
+        variance = variance + spread / max(count - 1, 1) / size
     r = np.sqrt(np.clip(1 - squares.sum(1) / np.where(spread > 0, spread, 1), 0, 1))
     return Fitted(mean, variance, np.maximum(freedom, 1), np.where(spread > 0, r, 0.0))
 
@@ -141,7 +143,7 @@ def t_quantile(freedom: Float[np.ndarray, "targets"], level: float) -> Float[np.
 def wilson(
     found: Fitted, level: float, queries: int
 ) -> tuple[Float[np.ndarray, "targets"], Float[np.ndarray, "targets"]]:
-    """Wilson's limits of means in [0, 1], on the number of draws that would scatter as much (Korn and Graubard 1998)."""
+    """Wilson's limits of means in [0, 1], on as many draws as would scatter so (Korn and Graubard 1998)."""
     m = np.clip(found.mean, 0, 1)
     z = special.ndtri((1 + level) / 2)
     shrink = (z / t_quantile(found.freedom, level)) ** 2
@@ -158,7 +160,7 @@ def wilson(
 
 
 def most_changed(changed: int, drawn: int, population: int, level: float) -> int:
-    """The most queries of a population that may have changed, if so many drawn ones have: Clopper and Pearson's limit."""
+    """The most queries that may have changed if so many drawn ones have: Clopper and Pearson's limit."""
     if drawn >= population:
         return changed
     tail = 1 - (1 - level) / 2

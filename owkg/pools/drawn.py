@@ -1,4 +1,4 @@
-"""The files of a design in the folder of a pool: what could be drawn, what is drawn, and the sheets in draw order."""
+"""The files of a design in the folder of a pool: what could be drawn, what is drawn, sheets in order."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -173,8 +173,9 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
     file = folder / DESIGN
     if not file.is_file():
         raise ValueError(
-            f"{folder}: has no {DESIGN}: its candidates were not drawn at random, so that their judgements are known "
-            "answers and no sample; owkg pool --draw makes a pool that has one."
+            f"{folder}: has no {DESIGN}: its candidates were not drawn at random, so that their judgements "
+            f"are "
+            "known answers and no sample; owkg pool --draw makes a pool that has one."
         )
     require_as_written(folder, card, changed=False)
     said = _said(file)
@@ -278,6 +279,7 @@ def require_same_runs(folder: Path, runs: Iterable[Path]) -> None:
     for path in runs:
         if checksum(path) not in pooled:
             raise ValueError(
-                f"{path}: is none of the runs of {folder} ({', '.join(pooled.values())}), or has changed since: only "
-                "pooled systems have an estimate."
+                f"{path}: is none of the runs of {folder} ({', '.join(pooled.values())}), or has changed "
+                f"since: "
+                "only pooled systems have an estimate."
             )

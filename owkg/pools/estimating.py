@@ -1,6 +1,7 @@
-"""Estimates from the folder of a pool with a design, and from sheets that are filled in, in whole or in part."""
+"""Estimates from the folder of a pool with a design, and from sheets that are filled in."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 
 import polars as pl
@@ -63,7 +64,7 @@ def estimate(
                 raise ArgumentError("judged", "must be given for a pool in memory.")
             paths = filled_sheets(folder, sheets)
         else:
-            paths = [Path(one) for one in ([judged] if isinstance(judged, str | Path) else judged)]
+            paths = [Path(one) for one in ([judged] if isinstance(judged, str | PathLike) else judged)]
         said = judgements_of(paths, drawn)
     return estimation(drawn, said, metrics, compare=compare, proxies=tables, ci=ci, of_these=of_these)
 

@@ -176,7 +176,7 @@ def _made(
     tables = [path.name for path in paths if holds_ranks(path)]
     notes += [f"{name} is a rank table: only its tested answers are pooled." for name in tables]
     if settings["covered"]:
-        run = _covered(run, graph, settings["truth"], notes)
+        run = _covered(run, graph, str(settings["truth"]), notes)
     asked = run["query"].n_unique()
     run = without_known(run, graph, splits) if splits else run
     if run.is_empty():

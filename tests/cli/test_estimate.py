@@ -73,7 +73,8 @@ def test_a_campaign(folder, truth_and_folder, done, answer, refused):
     assert found["target"] == "the pool of depth 5"
     assert [row["model"] for row in found["metrics"][:3]] == ["m0", "m1", "m2"]
     assert set(found["metrics"][0]) == {
-        "model", "metric", "value", "ci_low", "ci_high", "method", "r", "bounds", "judgements", "equivalent_judgements"
+        "model", "metric", "value", "ci_low", "ci_high", "method", "r", "bounds", "judgements",
+        "equivalent_judgements",
     }  # fmt: skip
     assert set(found["differences"][0]) == {
         "first", "second", "metric", "value", "ci_low", "ci_high", "p_value", "method"

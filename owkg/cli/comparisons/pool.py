@@ -165,7 +165,8 @@ def pool(
         depth: How many answers of each list are pooled.
         kg (DIR): Folder of the graph whose labels the runs use; not for topics.
         out: Folder to write; with --read, the file of judgements to write.
-        truth (SPLIT|QRELS): What is judged already: a split of the graph, or qrels. Default with --draw and --plan:
+        truth (SPLIT|QRELS): What is judged already: a split of the graph, or qrels. Default with --draw and
+            --plan:
             test.
         closed_world: --truth judges the whole pool: what it does not hold is wrong.
         filter_: Splits whose known answers leave the lists, or none; train,valid when absent.
