@@ -1,5 +1,6 @@
 """Estimates from few judgements: designs, the free proxy, intervals, plans, and predictions to accept."""
 
+from owkg.estimation.annotators import ErrorRates
 from owkg.estimation.drawing import Asked, Drawing, Unit, draw
 from owkg.estimation.estimate import DrawnPool, Estimate, Missing, estimate
 from owkg.estimation.measures import measure
@@ -11,6 +12,7 @@ __all__ = [
     "Asked",
     "Drawing",
     "DrawnPool",
+    "ErrorRates",
     "Estimate",
     "Missing",
     "Population",

@@ -11,14 +11,17 @@ from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.estimation.annotators import ErrorRates, corrected, rate_variance, require_correctable
+from owkg.estimation.betting import exact_of_queries
 from owkg.estimation.candidates import Sums, contributions, few_limits, limits, of_candidates
 from owkg.estimation.drawing import Drawing, Unit
+from owkg.estimation.looks import look_levels
 from owkg.estimation.measures import Measure, Needs, measures, values
 from owkg.estimation.population import UNKNOWN, Population
 from owkg.estimation.prefixes import reach
 from owkg.estimation.proxy import Probabilities, features, proxy_of, refitted
 from owkg.estimation.regression import Sample, t_quantile
-from owkg.estimation.targets import Limits, contrasts, of_prefix_queries, of_queries, prepared
+from owkg.estimation.targets import Limits, contrasts, means, of_prefix_queries, of_queries, prepared, truths
 from owkg.judge.qrels import judgements_checked
 from owkg.judge.schema import QRELS
 
@@ -112,6 +115,9 @@ def estimate(
     *,
     compare: bool = True,
     proxies: Mapping[str, pl.DataFrame] | None = None,
+    errors: ErrorRates | None = None,
+    exact: bool = False,
+    looks: Sequence[int] | None = None,
     ci: float = 0.95,
     of_these: bool = True,
 ) -> Estimate:
@@ -123,6 +129,12 @@ def estimate(
         metrics: names as of `owkg.estimation.measures.measure`; None: those that the design answers.
         compare: whether the differences of all pairs are estimated.
         proxies: further probabilities of the candidates by name, columns query, answer, probability.
+        errors: how often annotators err; None: never. Labels are corrected by it, so that values stay
+            unbiased.
+        exact: whether limits are exact for any number of queries, and wider. So they are for less than 20.
+        looks: numbers of units after which estimates are looked at, as planned before the first; the last
+            one is
+            the whole draw. None: there is one look. Intervals of all looks together hold at the level.
         ci: level of the intervals.
         of_these: whether the queries of the runs are meant, rather than queries like them.
 
@@ -142,8 +154,13 @@ def estimate(
     units, unjudged = judged_units(drawing, people, labels)
     chosen = _chosen(drawn, metrics)
     others = [proxy_of(people, frame, name) for name, frame in (proxies or {}).items()]
-    state = _State(drawn, labels, units, [drawn.proxy, *others], ci, compare, of_these)
     _require_enough(drawing.unit, len(units), chosen)
+    level = ci if looks is None else _level_of_look(looks, len(units), drawing, ci)
+    few = drawing.unit.of_queries and len(units) < FEW_QUERIES and len(drawing.sizes) == 1
+    exact = exact or (few and drawing.unit is Unit.QUERIES)
+    covariates = [drawn.proxy, *others]
+    state = _State(drawn, labels, units, covariates, level, compare, of_these, errors, exact)
+    _require_possible(state, chosen)
     notes = _notes(drawing.unit, len(units), unjudged, chosen, drawn)
     found = [(one, _FOUND[drawing.unit](state, one)) for one in chosen]
     rows, pairs = _tables(state, found)
@@ -244,6 +261,36 @@ def _named(drawing: Drawing, people: Population, unit: int) -> str:
     return f"{people.answers[at]!r} to {people.queries['query'][int(people.query[at])]!r}"
 
 
+def _level_of_look(looks: Sequence[int], judged: int, drawing: Drawing, ci: float) -> float:
+    """The level of confidence of the look at so many judged units."""
+    planned = checks.integer("looks", list(looks), 1).tolist()
+    if judged not in planned:
+        raise ArgumentError(
+            "looks", f"must be where the judged units are, {judged}, got {', '.join(map(str, planned))}."
+        )
+    return float(look_levels(planned, len(drawing.frame), ci)[planned.index(judged)])
+
+
+def _require_possible(state: "_State", chosen: Sequence[Measure]) -> None:
+    """ValueError if errors of annotators, or exact limits, are asked of what cannot have them."""
+    unit = state.drawn.drawing.unit
+    if state.exact and not unit.of_queries:
+        raise ArgumentError("exact", f"must be absent where {unit} are drawn.")
+    if state.errors is None:
+        return
+    if unit in (Unit.PREFIXES, Unit.BELOW):
+        raise ArgumentError(
+            "errors",
+            f"must be absent where {unit} are drawn: what is judged depends on the labels, whose errors "
+            f"have no "
+            "unbiased correction there; draw whole queries.",
+        )
+    if state.exact:
+        raise ArgumentError("errors", "must be absent with exact limits, which corrected labels do not have.")
+    for one in chosen:
+        require_correctable(one, state.errors)
+
+
 class _State(NamedTuple):
     """What all metrics are estimated from."""
 
@@ -254,6 +301,8 @@ class _State(NamedTuple):
     level: float
     pairs: bool
     of_these: bool
+    errors: ErrorRates | None
+    exact: bool
 
     @property
     def sample(self) -> Sample:
@@ -339,8 +388,21 @@ def _by_queries(state: _State, of: Measure) -> Limits:
         fold[sample.rows] = place % _FOLDS
         tables = refitted(people, state.labels, state.drawn.proxy, features(people), fold)
         folds = tables, fold[sample.rows]
-    options = {"level": state.level, "pairs": state.pairs, "of_these": state.of_these}
-    return of_queries(ready, people, state.labels, sample, folds=folds, **options)
+    if state.exact:
+        drawing = state.drawn.drawing
+        in_order = drawing.sample(drawing.frame[state.units])
+        return exact_of_queries(ready, people, state.labels, in_order, level=state.level, pairs=state.pairs)
+    options = {"folds": folds, "pairs": state.pairs, "of_these": state.of_these}
+    if state.errors is None:
+        return of_queries(ready, people, state.labels, sample, level=state.level, **options)
+    noise = rate_variance(
+        lambda labels: means(ready, people, labels, sample, **options).mean,
+        people,
+        state.labels,
+        state.errors,
+    )
+    labels = corrected(people, state.labels, state.errors)
+    return of_queries(ready, people, labels, sample, level=state.level, noise=noise, **options)
 
 
 _REFITTED = 1_000_000  # places in lists, above which the proxy is not fitted again
@@ -393,8 +455,17 @@ def _by_candidates(state: _State, of: Measure) -> Limits:
 def _summed(state: _State, added: Float[np.ndarray, "targets units"]) -> Sums:
     drawing = state.drawn.drawing
     proxy = np.stack([one[drawing.frame] for one in state.proxies])
-    labels = np.maximum(state.labels[drawing.frame[state.units]], 0).astype(float)
-    return of_candidates(added, labels, proxy, drawing.drawn(state.units))
+    rows = drawing.frame[state.units]
+
+    def summed(labels: Float[np.ndarray, "candidates"]) -> Sums:
+        return of_candidates(added, labels[rows], proxy, drawing.drawn(state.units))
+
+    if state.errors is None:
+        return summed(truths(state.labels))
+    people = state.drawn.people
+    noise = rate_variance(lambda labels: summed(labels).value, people, state.labels, state.errors)
+    found = summed(corrected(people, state.labels, state.errors))
+    return found._replace(variance=found.variance + noise)
 
 
 def _none(state: _State, of: Measure) -> Limits:

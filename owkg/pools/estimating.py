@@ -10,6 +10,7 @@ from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.estimation import estimate as estimation
+from owkg.estimation.annotators import ErrorRates
 from owkg.estimation.estimate import DrawnPool, Estimate
 from owkg.files.delimited import read_text_table
 from owkg.files.storage import checksum, read_metadata
@@ -26,6 +27,9 @@ def estimate(
     *,
     compare: bool = True,
     proxies: Mapping[str, StrPath | pl.DataFrame] | None = None,
+    errors: ErrorRates | None = None,
+    exact: bool = False,
+    looks: Sequence[int] | None = None,
     ci: float = 0.95,
     of_these: bool = True,
 ) -> Estimate:
@@ -38,6 +42,7 @@ def estimate(
         compare: whether the differences of all pairs of systems are estimated.
         proxies: further probabilities of candidates by name: files or frames with the columns query, answer,
             probability.
+        errors, exact, looks: of `owkg.estimation.estimate`.
         ci: level of the intervals.
         of_these: whether the queries of the runs are meant, rather than queries like them.
 
@@ -66,7 +71,8 @@ def estimate(
         else:
             paths = [Path(one) for one in ([judged] if isinstance(judged, str | PathLike) else judged)]
         said = judgements_of(paths, drawn)
-    return estimation(drawn, said, metrics, compare=compare, proxies=tables, ci=ci, of_these=of_these)
+    options = {"errors": errors, "exact": exact, "looks": looks, "ci": ci, "of_these": of_these}
+    return estimation(drawn, said, metrics, compare=compare, proxies=tables, **options)
 
 
 def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[Path]:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.estimation import Asked, DrawnPool, Unit, draw, estimate, free_proxy, population
+from owkg.estimation import Asked, DrawnPool, ErrorRates, Unit, draw, estimate, free_proxy, population
 from owkg.estimation.measures import measure, values
 from tests.estimation.worlds import world
 
@@ -189,3 +189,95 @@ def test_a_better_proxy_makes_intervals_narrower_and_a_useless_one_does_not_hurt
     free = (plain["ci_high"] - plain["ci_low"]).mean()
     assert width(np.where(true[people.unknown] == 1, 0.9, 0.05)) < 0.6 * free
     assert width(np.random.default_rng(0).random(len(pairs))) < 1.3 * free
+
+
+def with_errors(qrels, fp, fn, seed=0):
+    """The judgements of somebody who errs."""
+    drawn = np.random.default_rng(seed).random(len(qrels))
+    true = qrels["relevance"].to_numpy()
+    return qrels.with_columns(
+        relevance=pl.Series(np.where(true == 1, drawn >= fn, drawn < fp).astype(np.int64))
+    )
+
+
+@pytest.mark.parametrize("unit", [Unit.QUERIES, Unit.CANDIDATES])
+def test_labels_are_corrected_for_errors(unit):
+    """Over 20 annotators the mean of the corrected estimates is that of labels without errors."""
+    pool, qrels, _ = drawn_world(Asked(unit, 60 if unit is Unit.QUERIES else 300))
+    right = estimate(pool, qrels, "p", compare=False).metrics["value"].to_numpy()
+    rates = ErrorRates(0.1, 0.1)
+    found = np.array(
+        [
+            estimate(pool, with_errors(qrels, 0.1, 0.1, i), "p", compare=False, errors=rates).metrics["value"]
+            for i in range(20)
+        ]
+    )
+    plain = estimate(pool, with_errors(qrels, 0.1, 0.1), "p", compare=False).metrics["value"].to_numpy()
+    assert abs(found.mean(0) - right).max() < 4 * found.std(0).max() / np.sqrt(20)
+    assert abs(found.mean(0) - right).max() < 0.5 * abs(plain - right).max()
+    own = estimate(pool, qrels, "p", compare=False, errors=rates).metrics
+    free = estimate(pool, qrels, "p", compare=False).metrics
+    if unit is Unit.QUERIES:
+        assert ((own["ci_high"] - own["ci_low"]) > (free["ci_high"] - free["ci_low"])).all()
+
+
+def test_exact_limits_hold_for_few_queries():
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 12))
+    found = estimate(pool, judged(pool, true, pool.drawing.order()[0]), "rr")
+    assert set(found.metrics["method"]) == {"betting"}
+    pool, qrels, _ = drawn_world(Asked(Unit.QUERIES, 60))
+    wide, usual = (estimate(pool, qrels, "p", exact=exact, compare=False).metrics for exact in (True, False))
+    assert ((wide["ci_high"] - wide["ci_low"]) > (usual["ci_high"] - usual["ci_low"])).all()
+
+
+def test_several_looks_have_wider_intervals():
+    pool, qrels, true = drawn_world(Asked(Unit.QUERIES, 60))
+    looks = [20, 40, 60]
+    order, _ = pool.drawing.order()
+    last, one = (estimate(pool, qrels, "p", looks=given, compare=False).metrics for given in (looks, None))
+    assert ((last["ci_high"] - last["ci_low"]) >= (one["ci_high"] - one["ci_low"])).all()
+    early = judged(pool, true, order[:20])
+    first, alone = (estimate(pool, early, "p", looks=given, compare=False).metrics for given in (looks, None))
+    assert ((first["ci_high"] - first["ci_low"]) > 1.5 * (alone["ci_high"] - alone["ci_low"])).all()
+
+
+@pytest.mark.parametrize(
+    ("asked", "metric", "options", "message"),
+    [
+        (
+            Asked(Unit.PREFIXES, 60),
+            "rr",
+            {"errors": ErrorRates(0.1, 0.1)},
+            "`errors` must be absent where prefixes",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "ap",
+            {"errors": ErrorRates(0.1, 0.1)},
+            "`errors` must be of a metric that is multi",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"errors": ErrorRates(0, 0.1), "exact": True},
+            "`errors` must be absent with exact",
+        ),
+        (
+            Asked(Unit.CANDIDATES, 60),
+            "p",
+            {"exact": True},
+            "`exact` must be absent where candidates are drawn",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"looks": [30, 90]},
+            "`looks` must be where the judged units are, 60, got 30, 90",
+        ),
+    ],
+    ids=str,
+)
+def test_options_that_a_design_cannot_have(asked, metric, options, message):
+    pool, qrels, _ = drawn_world(asked)
+    with pytest.raises(ValueError, match=message):
+        estimate(pool, qrels, metric, **options)

@@ -18,6 +18,9 @@ def estimate(
     metric: str | None = None,
     compare: bool = True,
     proxy: list[Path] | None = None,
+    errors: str | None = None,
+    exact: bool = False,
+    looks: str | None = None,
     other_queries: bool = False,
     ci: float = 0.95,
     form: OutputFormat = Format.TABLE,
@@ -44,6 +47,14 @@ def estimate(
         proxy (FILE): Probabilities that candidates are true, from a language model or a rule: a table with
             the columns
             query, answer, probability. Repeat it for several. They make intervals narrower, and never wrong.
+        errors (RATES): How often annotators err, as fp=0.05,fn=0.1: the shares of wrong candidates judged
+            relevant
+            and of true ones judged not relevant. Labels are corrected, and intervals are wider.
+        exact: Give limits that are exact for any number of queries, and wider. Default for fewer than 20
+            queries.
+        looks (N,...): Numbers of judged units after which you look, all planned before the first look, such
+            as
+            50,100,200; intervals then hold at all looks together. Default: one look.
         other_queries: Mean queries like these, rather than exactly the queries of the runs; intervals are
             wider.
         ci: Level of the confidence intervals.
@@ -64,6 +75,9 @@ def estimate(
         names or None,
         compare=compare,
         proxies={path.name: path for path in proxy or []},
+        errors=_rates(errors),
+        exact=exact,
+        looks=_numbers(looks),
         ci=ci,
         of_these=not other_queries,
     )
@@ -96,12 +110,37 @@ def estimate(
     if (share := found.missing) is not None:
         value = "at most" if share.value is None else interval(share.value, share.low, share.high)
         lines.append(f"missing answers among the true ones: {value} ({share.scope})")
-    show(form, _payload(found), tables, lines)
+    show(form, _payload(found, _numbers(looks)), tables, lines)
     for text in found.notes if form is Format.TABLE else ():
         noted_line(text)
 
 
-def _payload(found: Any) -> dict[str, Any]:
+def _rates(text: str | None) -> Any:
+    """The error rates of fp=0.05,fn=0.1."""
+    if text is None:
+        return None
+    from owkg.estimation import ErrorRates
+
+    pairs = [one.partition("=") for one in split_list(text)]
+    try:
+        given = {name.strip(): float(value) for name, _, value in pairs}
+    except ValueError:
+        given = {}
+    if not given or set(given) - {"fp", "fn"} or len(given) < len(pairs):
+        raise ValueError(f"`errors` must be rates such as fp=0.05,fn=0.1, got {text!r}.")
+    return ErrorRates(given.get("fp", 0.0), given.get("fn", 0.0))
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    """Whole numbers between commas."""
+    if text is None:
+        return None
+    if not all(one.isdecimal() for one in split_list(text)):
+        raise ValueError(f"`looks` must be whole numbers such as 50,100,200, got {text!r}.")
+    return [int(one) for one in split_list(text)]
+
+
+def _payload(found: Any, looks: list[int] | None) -> dict[str, Any]:
     share = found.missing
     missing = None
     if share is not None:
@@ -118,7 +157,7 @@ def _payload(found: Any) -> dict[str, Any]:
         "metrics": metrics,
         "differences": found.differences.to_dicts(),
         "missing_share": missing,
-        "looks": None,
+        "looks": looks,
         "judged": found.judged,
         "unjudged": found.unjudged,
         "notes": found.notes,
