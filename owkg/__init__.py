@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from owkg.judge.compare import compare
     from owkg.kg import read_graph
     from owkg.metrics.front import evaluate
+    from owkg.pools.accepting import accept
     from owkg.pools.estimating import estimate
     from owkg.ranks import RankTable, rank, read_ranks
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _DOORS = {
     "RankTable": "owkg.ranks",
     "__version__": "owkg.files.storage",
+    "accept": "owkg.pools.accepting",
     "audit": "owkg.auditing",
     "classify": "owkg.classification",
     "compare": "owkg.judge.compare",
@@ -56,6 +58,7 @@ _DOORS = {
 __all__ = [
     "RankTable",
     "__version__",
+    "accept",
     "align",
     "audit",
     "auditing",

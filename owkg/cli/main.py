@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.commands import group
+from owkg.cli.comparisons.accept import accept
 from owkg.cli.comparisons.audit import audit
 from owkg.cli.comparisons.compare import compare
 from owkg.cli.comparisons.estimate import estimate
@@ -47,6 +48,7 @@ app = group(
         align,
         pool,
         estimate,
+        accept,
         missing,
     ),
     *(audit, ir, compare, stability, conformance, family_tree_app, sample, kg_app, ranks_app),
