@@ -1,11 +1,14 @@
 """The entry of the `owkg` command, also as `python -m owkg`."""
 
-from owkg.terminal.process import begun
+import sys
+
+from owkg.terminal.process import begun, require_addresses
 
 
 def main() -> None:
     """Runs the command; an interrupt while it is being imported is one line too."""
     begun("owkg")
+    require_addresses("owkg", sys.argv[1:])
     from owkg.cli.main import run
 
     run()

@@ -1,5 +1,6 @@
 """Random keys that give one number on every machine, and JAX as owkg needs it, whatever its user has set."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -107,20 +108,29 @@ def settled(*, x64: bool | None = None, device: bool = True) -> Iterator[None]:
 
 
 def require_device() -> None:
-    """RuntimeError if the environment variable `JAX_PLATFORMS` names a device that JAX does not find."""
-    jax = sys.modules.get("jax")
-    named = None if jax is None else jax.config.jax_platforms
-    if jax is None or not named or named == "cpu":
+    """RuntimeError if an environment variable of JAX names a device that JAX does not find.
+
+    They are `JAX_PLATFORMS`, `JAX_PLATFORM_NAME` and `JAX_DEFAULT_DEVICE`.
+    """
+    if (jax := sys.modules.get("jax")) is None:
         return
-    try:
-        jax.default_backend()
-    except (RuntimeError, AssertionError) as error:
-        said = str(error).partition(" (set JAX_PLATFORMS")[0].partition("\n")[0].removesuffix(".")
-        why = f" ({said})" if said else ""
-        raise RuntimeError(
-            f"JAX_PLATFORMS is {named!r}, and JAX finds no such device here{why}; leave it unset, or set it "
-            "to cpu."
-        ) from None
+    variables = {
+        "JAX_PLATFORMS": jax.config.jax_platforms,
+        "JAX_PLATFORM_NAME": os.environ.get("JAX_PLATFORM_NAME", "").lower(),
+        "JAX_DEFAULT_DEVICE": jax.config.jax_default_device,
+    }
+    for name, named in variables.items():
+        if not named or named == "cpu" or not isinstance(named, str):  # a device that there is
+            continue
+        try:
+            jax.devices(named) if name == "JAX_DEFAULT_DEVICE" else jax.default_backend()
+        except (RuntimeError, AssertionError) as error:
+            said = str(error).partition(" (set JAX_PLATFORMS")[0].partition("\n")[0].removesuffix(".")
+            why = f" ({said})" if said and name == "JAX_PLATFORMS" else ""
+            raise RuntimeError(
+                f"{name} is {named!r}, and JAX finds no such device here{why}; leave it unset, or set it "
+                "to cpu."
+            ) from None
 
 
 def reproducible(function: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -1,5 +1,6 @@
 """Bad input becomes one clear line and exit code 2; a signal becomes exit code 128 and its number."""
 
+import errno
 import os
 import re
 import signal
@@ -116,6 +117,12 @@ def _of_environment(error: Exception) -> str:
             require_device()
         except RuntimeError as found:
             return str(found)
+    if "Unable to initialize backend" in str(error):
+        variables = (
+            ", ".join(name for name in os.environ if name.startswith(("JAX_", "XLA_"))) or "none is set"
+        )
+        said = str(error).splitlines()[0].partition(" (you may need")[0].rstrip(".")
+        return f"JAX cannot start ({said}); look at the variables of JAX ({variables})."
     return ""
 
 
@@ -197,6 +204,8 @@ def guarded(
     except (ValueError, OSError) as error:
         # The number of an error of the system says nothing that its words do not.
         code, message = 2, re.sub(r"^\[Errno \d+\] ", "", str(error))
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            message = f"{error.filename}: it is a loop of links."
     except MemoryError as error:
         code, message = 2, f"this takes more memory than there is: {error}".removesuffix(": ")
     except Exception as error:

@@ -1,5 +1,6 @@
 """The options that several sub-commands share: one definition, one wording."""
 
+import csv
 import math
 import re
 import tomllib
@@ -101,8 +102,9 @@ Names = Annotated[
     typer.Option(
         "--name",
         metavar="NAME,...",
-        help="Names of the systems, one for each file; several with commas, or repeat it. Default: what the "
-        "files say (tag, column model), or the name of the file where they say nothing or the same.",
+        help="Names of the systems, one for each file; several with commas (a name with a comma in quotation "
+        "marks), or repeat it. Default: what the files say (tag, column model), or the name of the file "
+        "where they say nothing or the same.",
     ),
 ]
 Intersect = Annotated[
@@ -296,15 +298,24 @@ def named_files(files: Sequence[Path], names: Sequence[str] | None) -> list[Path
 
 def file_names_given(files: Sequence[Path], names: Sequence[str]) -> list[str]:
     """The names that `--name` gives; ValueError unless it gives each file one of its own."""
-    given = [name.strip() for text in names for name in text.split(",")]
+    given = [name.strip() for text in names for name in _unquoted(text)]
     if not all(given) or len(given) != len(files):
         shown = ", ".join(given)
+        hint = "; a name with a comma stands in quotation marks" if len(given) > len(files) else ""
         raise ValueError(
-            f"`name` must be {len(files)} names, one for each file, got {len(given)}: {shown!r}."
+            f"`name` must be {len(files)} names, one for each file, got {len(given)}: {shown!r}{hint}."
         )
     if again := [name for i, name in enumerate(given) if name in given[:i]]:
         raise ValueError(f"`name` must give each file a name of its own, got {again[0]!r} twice.")
     return given
+
+
+def _unquoted(text: str) -> list[str]:
+    """The names of a list with commas, some of them in quotation marks, as fields of CSV."""
+    try:
+        return next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise ValueError(f"`name` must be names with commas between them, got {text!r} ({error}).") from None
 
 
 def splits_given(text: str | None) -> list[str] | None:

@@ -63,7 +63,8 @@ def final_names(
     """What the columns of a table are called from now on, without the index that pandas wrote.
 
     A name that is known and is not there is found in another spelling too: in capital letters, with spaces at
-    its ends, or h, r and t of a triple. A warning (UserWarning) says so.
+    its ends, or h, r and t of a triple. A table beside others may lack one of `columns` if it has a column of
+    the name that owkg knows. A warning (UserWarning) says so of either.
 
     Args:
         found: the columns of the table.
@@ -73,33 +74,33 @@ def final_names(
         told: whether to warn.
 
     Raises:
-        ValueError: naming the table and the column, if one of `columns` is not there, or two would have one
-            name.
+        ValueError: naming the table and the column, if one of `columns` is not there, nor the name that it
+            stands for, or if two would have one name.
     """
     there = [name for name in found if not _INDEX.fullmatch(name)]
-    # Of several tables some may have the names of owkg already.
-    already = [name for name, column in columns.items() if column not in there and name in there]
-    if already and told:
-        said = ", ".join(f"{columns[name]!r}, and {name} is taken" for name in already)
-        warnings.warn(f"{source}: has no column {said}.", stacklevel=2)
-    columns = {name: column for name, column in columns.items() if name not in already}
-    if lacking := [column for column in columns.values() if column not in there]:
-        listed = ", ".join(map(repr, there)) or "none"
-        raise ValueError(f"{source}: `columns` names {lacking[0]!r}; columns found: {listed}.")
-    own = {column: name for name, column in columns.items()}
-    if clash := [name for name in there if name in columns and name not in own]:
+    own = {column: name for name, column in columns.items() if column in there}
+    lacking = {name: column for name, column in columns.items() if column not in there}
+    if clash := [name for name in there if name in own.values() and name not in own]:
         raise ValueError(
             f"{source}: `columns` gives the name {clash[0]} to {columns[clash[0]]!r}, and the table has a "
             f"column {clash[0]} as well."
         )
-    spelled = _spelled([name for name in there if name not in own], {*there, *columns}, known)
+    spelled = _spelled([name for name in there if name not in own], {*there, *own.values()}, known)
+    final = {name: ({**own, **spelled}).get(name, name) for name in there}
+    if none := [column for name, column in lacking.items() if name not in final.values()]:
+        listed = ", ".join(map(repr, there)) or "none"
+        raise ValueError(f"{source}: `columns` names {none[0]!r}; columns found: {listed}.")
+    if lacking and told:
+        said = ", ".join(f"{column!r} for {name}" for name, column in lacking.items())
+        warnings.warn(
+            f"{source}: has no column {said}, and is read by the names of owkg there.", stacklevel=2
+        )
     if spelled and told:
         said = ", ".join(f"{column!r} for {name}" for column, name in spelled.items())
         warnings.warn(
             f"{source}: columns are taken by their names in another spelling: {said}.", stacklevel=2
         )
-    own |= spelled
-    return {name: own.get(name, name) for name in there}
+    return final
 
 
 def _spelled(others: list[str], taken: Collection[str], known: Collection[str]) -> dict[str, str]:

@@ -30,8 +30,9 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
 
     Fields may be quoted as in RFC 4180. A .gz file is unpacked. The separator is that of the file's name,
     unless the header has a single field by it, and several by a comma, a semicolon or a tab. The first
-    columns are left out if they have no name, as the index that pandas writes; spaces around names are not
-    part of them, and a space behind every separator is none of the labels.
+    columns are left out if they have no name, as the index that pandas writes, and the last ones if they have
+    neither a name nor an entry, as where a separator ends each line. Spaces around names are not part of
+    them, and a space behind every separator is none of the labels.
 
     Returns:
         The table, and a function from a row (from 0) to "path, line N".
@@ -55,14 +56,19 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
     given = _header(path, mark)
     names = [name.strip() for name in given]
     unnamed = next((i for i, name in enumerate(names) if name), 0)
-    if twice := sorted({name for name in names[unnamed:] if names.count(name) > 1 or not name}):
+    end = len(names)
+    while end > unnamed + 1 and not names[end - 1] and table[:, end - 1].null_count() == len(table):
+        end -= 1
+    named = names[unnamed:end]
+    if twice := sorted({name for name in named if named.count(name) > 1 or not name}):
         raise ValueError(f"{path}, line 1: each column needs a name of its own, got {', '.join(twice)!r}.")
     # The parser fills up a line that is too short; then its last field is null.
     if table.width and table[:, -1].null_count():
         _check_fields(path, mark)
-    if unnamed or names != given:
-        table = table[:, unnamed:].rename(dict(zip(table.columns[unnamed:], names[unnamed:], strict=True)))
-        table = table.with_columns(_unspaced(table[name]) for name in names[unnamed + 1 :])
+    if named != given:
+        table = table[:, unnamed:end]
+        table = table.rename(dict(zip(table.columns, named, strict=True)))
+        table = table.with_columns(_unspaced(table[name]) for name in named[1:])
     return table, lambda row: f"{path}, line {_line(path, mark, row)}"
 
 

@@ -12,7 +12,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.judge.scores import QUERY, Scores
 from owkg.keys import Seed, checked_key, children
-from owkg.stats.bootstrap import resampled_sums
+from owkg.stats.bootstrap import checked_replicates, resampled_sums
 from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
 from owkg.stats.sure_tau import sure_tau
 
@@ -116,7 +116,7 @@ def agreement(
         if not (weight := scores.weight.sum(1)).all():
             none = scores.metrics[int(weight.argmin())]
             raise ArgumentError(name, f"must have queries of some weight, got none of {none}.")
-    replicates = checks.whole("replicates", replicates, 2)
+    replicates = checked_replicates(replicates)
     level = checks.level("level", level)
     if interval not in list(Interval):
         raise ArgumentError("interval", f"must be one of {', '.join(Interval)}, got {interval!r}.")

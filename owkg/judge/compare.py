@@ -38,6 +38,7 @@ from owkg.metrics.front import MetricNames, metrics_named
 from owkg.ranks import RankDataset, RankTable
 from owkg.ranks.build import default_filters
 from owkg.ranks.reading import TableReading
+from owkg.stats.bootstrap import checked_replicates
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.power import detectable_difference
 from owkg.stats.rank_correlation import kendall_tau
@@ -163,7 +164,7 @@ def compare(
     checks.level("ci", ci)
     checked_key(seed, "seed")
     divisions = checks.some_of("by", by, DIVISIONS)
-    checks.whole("replicates", replicates, 2)
+    checked_replicates(replicates)
     checks.flag("intersect", intersect)
     if on_progress is not None and not callable(on_progress):
         raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")

@@ -24,8 +24,8 @@ def read_manifest(path: Path) -> Manifest:
     Every file of type "triples" is a split.
 
     Raises:
-        ValueError: naming file and line, if a line is of another form, a split is of another type, or
-            a file is not there.
+        ValueError: naming file and line, if a line is of another form, a split is of another type or of none,
+            or a file is not there, or not beside this one.
     """
     values = _flat(path)
     folder = path.parent
@@ -33,7 +33,10 @@ def read_manifest(path: Path) -> Manifest:
     def file(name: str, default: str) -> Path:
         named, line = values.get(f"dataset.files.{name}.filename", (default, 1))
         if Path(named).name != named:
-            raise line_error(path, line, f"must name a file beside this one, got {named!r}.")
+            outside = Path(named).is_absolute() or ".." in Path(named).parts
+            where = "outside of" if outside else "in a folder within"
+            message = f"must name a file beside this one, got {named!r}, which is {where} the folder."
+            raise line_error(path, line, message)
         return find_file(folder, named)
 
     splits, sizes = {}, {}
@@ -45,6 +48,12 @@ def read_manifest(path: Path) -> Manifest:
             splits[name] = file(name, f"{name}.del")
         elif re.fullmatch(SPLIT_NAME, name):
             raise line_error(path, line, f"the split {name} must be of type triples, got {kind!r}.")
+    for key, (named, line) in values.items():
+        found = re.fullmatch(rf"dataset\.files\.({SPLIT_NAME})\.filename", key)
+        if found and f"dataset.files.{found[1]}.type" not in values:
+            file(found[1], named)
+            message = f"names {named!r} for the split {found[1]}, whose type must be triples, got none."
+            raise line_error(path, line, message)
     entity_ids, relation_ids = file("entity_ids", "entity_ids.del"), file("relation_ids", "relation_ids.del")
     said = {f"dataset.files.{name}.size": file for name, file in splits.items()}
     said |= {"dataset.num_entities": entity_ids, "dataset.num_relations": relation_ids}

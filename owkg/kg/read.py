@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -186,8 +186,8 @@ def read_graph(
 
     Warns:
         UserWarning: of triples that repeat; of files and columns that are left out; of what is taken for
-            classes, or for the entities of literals and blank nodes; if what stands in the place of
-            relations looks like entities.
+            classes, or for the entities of literals and blank nodes; of ids that do not begin at 0; if what
+            stands in the place of relations looks like entities.
     """
     named = layout_named(Reading(layout, duplicates).checked().layout)
     folder = checks.path("folder", folder)
@@ -661,6 +661,7 @@ def _digits(files: dict[str, _File], progress: _Progress) -> _Tables:
         splits[name] = np.concatenate(parts.pop(name))
         progress.add(_NUMBERED, file.path)
     lines = {name: _Lines(file.path, 1) for name, file in files.items()}
+    _note_first(splits.values(), folder)
     names = tuple(map(str, range(max(entities, relations))))
     return _Tables(names[:entities], names[:relations], splits, lines, by_label=False)
 
@@ -684,22 +685,33 @@ def _number_of_ids(
         there = np.zeros(largest + 1, bool)
         for ids in found:
             there[ids.to_numpy()] = True
-        distinct, zero = np.count_nonzero(there), bool(there[0])
+        distinct = np.count_nonzero(there)
     else:
-        distinct, zero = pl.concat(found).n_unique(), any((ids == 0).any() for ids in found)
+        distinct = pl.concat(found).n_unique()
     if largest + 1 > 2 * distinct:
         raise ValueError(
             f"{folder}: must hold at least half of the {kind} ids up to the largest, {largest}, "
             f"got {distinct} of them; if they are labels, say so (`layout` labelled)."
         )
-    if not zero:
-        warnings.warn(
-            f"{folder}: the {kind} id 0 is in no triple; ids begin at 0, so that it is one more {kind}. "
-            "If ids begin at 1 here, `layout` labelled reads them as labels.",
-            UserWarning,
-            stacklevel=2,
-        )
     return largest + 1
+
+
+def _note_first(splits: Collection[_Ids], folder: Path) -> None:
+    """Warns (UserWarning) where no triple has the entity 0, or the relation 0: ids may begin at 1."""
+    lacking = {
+        kind: not any((triples[:, columns] == 0).any() for triples in splits)
+        for kind, columns in (("entity", [0, 2]), ("relation", [1]))
+    }
+    if not any(lacking.values()):
+        return
+    more = " and a candidate of every query" if lacking["entity"] else ""
+    kinds = " and of no ".join(kind for kind, none in lacking.items() if none)
+    warnings.warn(
+        f"{folder}: 0 is the id of no {kinds} in a triple: ids begin at 0, so that it counts as one{more}; "
+        "`layout` labelled counts what occurs.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def _without_duplicates(

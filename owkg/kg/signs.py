@@ -60,7 +60,9 @@ def named_columns(fields: Sequence[str]) -> dict[str, str]:
 def check_header(
     graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]], *, option: str = "layout"
 ) -> None:
-    """A look for a header line among the triples: labels of a first line that occur in no other line.
+    """A look for a header line among the triples: a first line whose labels occur in no other line.
+
+    Of one that names columns, two of the three labels may do.
 
     Args:
         graph: as it was read, its triples in the order of the lines.
@@ -76,13 +78,17 @@ def check_header(
         labels = graph.entities[head], graph.relations[relation], graph.entities[tail]
         columns = header_columns(labels)
         everywhere = len(firsts) > 1 and all(other == [head, relation, tail] for other in firsts.values())
-        if not (columns or everywhere) or not _only_first(graph, firsts[name], entities_alone=bool(columns)):
+        new = _only_first(graph, firsts[name]) if columns or everywhere else 0
+        if new < (2 if columns else len(_WORDS)):
             continue
         path, line = lines[name]
         if columns:
             named = dict(zip(columns, labels, strict=True))
             found = {what: named[what] for what in _WORDS}
-            raise line_error(path, line, header_message(labels, found, option))
+            message = header_message(labels, found, option)
+            if option == "layout":
+                message = f"{message[:-1]}; `layout` labelled takes it for a triple."
+            raise line_error(path, line, message)
         warnings.warn(
             f"{path}, line {line}: {' '.join(labels)!r} is the first line of every split, and its labels "
             "occur in no other line: is it a header? owkg reads it as a triple; delete it if it is a header.",
@@ -101,19 +107,17 @@ def header_message(fields: Sequence[str], found: Mapping[str, str], option: str 
     )
 
 
-def _only_first(graph: KnowledgeGraph, triple: Sequence[int], *, entities_alone: bool) -> bool:
-    """Whether the labels of a triple, or of its entities alone, are in no other triple; there are others."""
+def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> int:
+    """How many labels of a triple, two entities and a relation, occur in no other one; 0 if it is alone."""
     head, relation, tail = triple
-    others = 0
+    others, new = 0, set(_WORDS)
     for triples in graph.splits.values():
         same = (triples[:, 0] == head) & (triples[:, 1] == relation) & (triples[:, 2] == tail)
-        for column, one in ((1, relation), (0, head), (2, tail), (0, tail), (2, head)):
-            if column == 1 and entities_alone:
-                continue
-            if ((triples[:, column] == one) & ~same).any():
-                return False
+        for name, one, columns in zip(_WORDS, triple, ((0, 2), (1,), (0, 2)), strict=True):
+            if any(((triples[:, column] == one) & ~same).any() for column in columns):
+                new.discard(name)
         others += len(triples) - int(same.sum())
-    return others > 0
+    return len(new) if others else 0
 
 
 def note_order(graph: KnowledgeGraph, where: StrPath, *, option: str = "layout") -> None:

@@ -16,6 +16,7 @@ from scipy import special
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
+from owkg.rank_weights.many import Points, points
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import has_table, kept_by_size, padded_size, prefix_sums, rank_weights, sums_at
 
@@ -273,16 +274,16 @@ def _require_memory(largest: int) -> None:
 
 
 def _weight_cumulants(
-    weights: np.ndarray, sizes: np.ndarray, counts: np.ndarray
+    weights: np.ndarray, averages: Callable[[np.ndarray], np.ndarray], counts: np.ndarray
 ) -> tuple[Float[np.ndarray, "cumulants"], float]:
     """kappa_k / k!, k = 1 .. 8, of weights in (0, 1], summed over all tasks, and a bound of the ninth term.
 
     The bound is |kappa_n| <= n^n E|X - E X|^n, and E|X - E X|^n <= 2 E[X^n] for X >= 0.
     """
-    raw, power = [np.ones(len(sizes))], np.ones(len(weights))
+    raw, power = [np.ones(len(counts))], np.ones(len(weights))
     for _ in range(_CUMULANTS + 1):
         power *= weights
-        raw.append(np.cumsum(power)[sizes - 1] / sizes)
+        raw.append(averages(power))
     kappa: list[np.ndarray] = []
     for k in range(1, _CUMULANTS + 1):
         lower = sum(special.comb(k - 1, j - 1) * kappa[j - 1] * raw[k - j] for j in range(1, k))
@@ -311,31 +312,39 @@ def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chanc
     """
     sizes, counts = shapes.sizes()
     total = shapes.tasks
-    _require_memory(int(sizes[-1]))
-    ranks = np.arange(1, int(sizes[-1]) + 1)
+    largest = int(sizes[-1])
+    if (some := points(metric, sizes) if largest > _DENSE else None) is None:
+        _require_memory(largest)
+        some = Points(np.arange(1, largest + 1), np.ones(1), sizes - 1)
+    ranks, share, ends = some
     weights = rank_weights(metric, ranks)
     lowest = float(weights.min())
     if not lowest > 1e-300:
         raise ArgumentError(
             "metric",
-            f"must weigh all {len(ranks):,} ranks with numbers above 1e-300 for its chance level, "
+            f"must weigh all {largest:,} ranks with numbers above 1e-300 for its chance level, "
             f"got {lowest:g} from {metric.name}.",
         )
     mean = float(np.dot(counts, rank_moments(metric, sizes)[0])) / total
 
-    largest = float(weights.max())
-    cumulants, ninth = _weight_cumulants(weights / largest, sizes, counts)
+    greatest = float(weights.max())
+
+    def averages(of_ranks: Float[np.ndarray, "points"]) -> Float[np.ndarray, "sizes"]:
+        """Means over the ranks up to each size."""
+        return np.cumsum(of_ranks * share if len(share) > 1 else of_ranks)[ends] / sizes
+
+    cumulants, ninth = _weight_cumulants(weights / greatest, averages, counts)
 
     def log_transform(t: float) -> float:
         # Where a task hardly counts, the series of the cumulants.
-        step = t / total * largest
+        step = t / total * greatest
         if step < 1 and ninth * step ** (_CUMULANTS + 1) < 1e-14:
             return float(np.polyval(cumulants[::-1], -step) * -step)
         # log1p of the mean of expm1 keeps its digits where a task hardly counts ...
-        below = np.cumsum(np.expm1(-t / total * weights))[sizes - 1] / sizes
+        below = averages(np.expm1(-t / total * weights))
         logs = np.log1p(np.maximum(below, -0.5))
         if (below < -0.5).any():  # ... and the mean of exp where it counts much, with few tasks.
-            means = np.cumsum(np.exp(-t / total * (weights - lowest)))[sizes - 1] / sizes
+            means = averages(np.exp(-t / total * (weights - lowest)))
             with np.errstate(divide="ignore"):  # a transform of 0
                 logs = np.where(below < -0.5, np.log(means) - t / total * lowest, logs)
         return float(np.dot(counts, logs))

@@ -90,6 +90,8 @@ def _divided(above, below) -> Any:
 def adjusted_value(metric: Metric, value, chance: Chance, best) -> Any:
     """M, M / E, (M - E) / (B - E), z = (M - E) / sqrt(V) or Phi(z); NaN for a divisor of 0: nothing to rank.
 
+    0 is added to what may be -0.
+
     Args:
         metric: says which.
         value: M of the plain metric.
@@ -102,8 +104,8 @@ def adjusted_value(metric: Metric, value, chance: Chance, best) -> Any:
     if metric.adjustment is Adjustment.RATIO:
         return _divided(value, np.asarray(mean))
     if metric.adjustment is Adjustment.INDEX:
-        return _divided(value - mean, np.where(_differ(best, mean), best - mean, 0.0))
-    z = _divided(value - mean, np.sqrt(variance)) * (1.0 if rises(metric.measure) else -1.0)
+        return _divided(value - mean, np.where(_differ(best, mean), best - mean, 0.0)) + 0.0
+    z = _divided(value - mean, np.sqrt(variance)) * (1.0 if rises(metric.measure) else -1.0) + 0.0
     return special.ndtr(z) if metric.adjustment is Adjustment.CDF else z
 
 

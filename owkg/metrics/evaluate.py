@@ -36,7 +36,7 @@ from owkg.rank_weights.catalogue import GMR, IGMR, Power
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks.tasks import Tasks, part_of, weighed
-from owkg.stats.bootstrap import bounds, resampled_sums
+from owkg.stats.bootstrap import bounds, checked_replicates, resampled_sums
 from owkg.stats.interval import IntervalMethod, intervals
 
 ALL_TIES = tuple(Ties)
@@ -285,7 +285,8 @@ def checked_options(
     method = _member("interval", IntervalMethod, interval)
     if level is not None:
         level = checks.level("level", level)
-    replicates = checks.whole("replicates", replicates, 2)
+    resampled = level is not None and method is not IntervalMethod.ANALYTIC
+    replicates = checked_replicates(replicates, 5 if resampled else 0)
     draws = checks.whole("draws", draws, 2)
     if num_entities is not None:
         num_entities = checks.whole("num_entities", num_entities, 1)

@@ -18,7 +18,7 @@ from owkg.metrics.list_gains import GAINS
 from owkg.metrics.measures import AveragePrecision, BestAnswer, DiscountedGain
 from owkg.metrics.ties import RankTables, Ties, rank_tables
 from owkg.rank_weights.rank_weight import RankWeight
-from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
+from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights, sums_at
 from owkg.ranks.tasks import Tasks
 
 Macro = BestAnswer | AveragePrecision | DiscountedGain
@@ -114,8 +114,7 @@ def _exact(measure: Macro, lists: Block, tables: RankTables | None) -> np.ndarra
         ahead, size, block_answers = ahead[leading], size[leading], block_answers[leading]
         value = tables.at(2 * (ahead + 1))
         tied = np.flatnonzero(size > 1)
-        sums = prefix_sums(tables.metric, padded_size((ahead + size).max()))[:1]
-        value[tied] = _first_place(sums, ahead[tied], size[tied], block_answers[tied])[0]
+        value[tied] = first_place(tables.metric, ahead[tied], size[tied], block_answers[tied], moments=1)[0]
         return value
     measure = cast(AveragePrecision | DiscountedGain, measure)
     gains = _block_gain(measure, before, ahead, size, block_answers)
@@ -158,8 +157,8 @@ _FEW_ANSWERS = 32
 
 
 def first_place(
-    metric: RankWeight, ahead: np.ndarray, size: np.ndarray, answers: np.ndarray
-) -> Float[np.ndarray, "2 blocks"]:
+    metric: RankWeight, ahead: np.ndarray, size: np.ndarray, answers: np.ndarray, moments: int = 2
+) -> Float[np.ndarray, "moments blocks"]:
     """E[h] and E[h^2] of the position of the first of `answers` answers in a block in random order.
 
     P(first at j) = C(n - j, k - 1) / C(n, k) for the j-th of n positions with k answers.
@@ -169,23 +168,18 @@ def first_place(
         ahead: positions ahead of the block.
         size: n >= k.
         answers: k >= 1.
+        moments: 1: E[h] alone.
     """
-    return _first_place(prefix_sums(metric, padded_size((ahead + size).max())), ahead, size, answers)
-
-
-def _first_place(
-    sums: Float[np.ndarray, "moments ranks"], ahead: np.ndarray, size: np.ndarray, answers: np.ndarray
-) -> Float[np.ndarray, "moments blocks"]:
-    """The first place from the running sums of h, or of h and h^2."""
-    result = np.zeros((len(sums), len(ahead)))
+    result = np.zeros((moments, len(ahead)))
     if len(ahead) == 0:
         return result
     single = answers == 1
-    for row, total in zip(result, sums, strict=True):
-        row[single] = (total[ahead + size] - total[ahead])[single] / size[single]
+    before, until = np.swapaxes(sums_at(metric, np.stack([ahead, ahead + size])[:, single])[:moments], 0, 1)
+    result[:, single] = (until - before) / size[single]
     several = np.flatnonzero(~single)
     if len(several) == 0:
         return result
+    sums = prefix_sums(metric, padded_size((ahead + size).max()))[:moments]
     weight = np.diff(sums[0])
     top = several[(ahead[several] == 0) & (answers[several] <= _FEW_ANSWERS)]
     # Work of the repeated sums, and of going through the positions of every block.
@@ -195,7 +189,7 @@ def _first_place(
         several = np.setdiff1d(several, top, assume_unique=True)
     keys = np.stack([ahead, size, answers])[:, several]
     cases, back = np.unique(keys, axis=1, return_inverse=True)
-    result[:, several] = _by_position(weight, *cases)[: len(sums), back.reshape(-1)]
+    result[:, several] = _by_position(weight, *cases)[:moments, back.reshape(-1)]
     return result
 
 

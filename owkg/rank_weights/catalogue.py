@@ -28,12 +28,12 @@ def _log(values):
 
 @dataclass(frozen=True)
 class Power:
-    """The link mean ** exponent; a class, so that chance levels can see the exponent."""
+    """The link mean ** exponent, or such a weight of ranks; a class: chance levels look at the exponent."""
 
     exponent: float
 
     def __call__(self, mean):
-        """The linked value."""
+        """The power."""
         return mean**self.exponent
 
     def slope(self, mean):
@@ -54,6 +54,17 @@ class Exponential:
     def slope(self, mean):
         """The derivative."""
         return self.rate * math.exp(self.rate * mean)
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """The weight [r <= k]; a class, so that sums over many ranks can see where it falls."""
+
+    k: int
+
+    def __call__(self, rank):
+        """1 or 0."""
+        return (rank <= float(self.k)).astype(rank.dtype)
 
 
 MRR = RankWeight("mrr", _reciprocal)
@@ -124,7 +135,7 @@ def power_mean(p: float) -> RankWeight:
 
 @cache
 def _hits_at(k: int) -> RankWeight:
-    return RankWeight(f"hits@{k}", lambda rank: (rank <= float(k)).astype(rank.dtype))
+    return RankWeight(f"hits@{k}", AtMost(k))
 
 
 def parameter_text(number: float) -> str:
@@ -137,11 +148,9 @@ def parameter_text(number: float) -> str:
 
 @cache
 def _power(p: float) -> RankWeight:
-    return RankWeight(f"p-mrr@{parameter_text(p)}", lambda rank: rank**-p)
+    return RankWeight(f"p-mrr@{parameter_text(p)}", Power(-p))
 
 
 @cache
 def _power_mean(p: float) -> RankWeight:
-    return RankWeight(
-        f"power-mean@{parameter_text(p)}", lambda rank: rank**p, larger_is_better=False, link=Power(1 / p)
-    )
+    return RankWeight(f"power-mean@{parameter_text(p)}", Power(p), larger_is_better=False, link=Power(1 / p))

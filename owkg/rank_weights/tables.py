@@ -14,6 +14,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.storage import free_memory
 from owkg.keys import settled
+from owkg.rank_weights.many import points
 from owkg.rank_weights.rank_weight import RankWeight, probed
 
 # Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
@@ -129,12 +130,17 @@ def has_table(largest_rank: int | np.integer) -> bool:
 
 
 def sums_at(metric: RankWeight, ranks: Int[np.ndarray, "*shape"]) -> Float[np.ndarray, "2 *shape"]:
-    """S1 and S2 of `prefix_sums` at some ranks, from 0: read from the table, or summed up in parts."""
+    """S1 and S2 of `prefix_sums` at some ranks, from 0: of the table, of `points`, or summed up in parts."""
     largest = int(ranks.max(initial=1))
     if has_table(largest):
         return prefix_sums(metric, padded_size(largest))[:, ranks]
     places, inverse = np.unique(ranks, return_inverse=True)
     found, total = np.zeros((2, len(places))), np.zeros(2)
+    some = places > 0
+    if (few := points(metric, places[some])) is not None:
+        weight = rank_weights(metric, few.rank)
+        found[:, some] = np.cumsum(few.share * np.stack([weight, weight**2]), axis=1)[:, few.last]
+        return found[:, inverse.reshape(ranks.shape)]
     for begin in range(0, largest, _PART):
         weight = rank_weights(metric, np.arange(begin + 1, min(begin + _PART, largest) + 1))
         sums = total[:, None] + np.cumsum(np.stack([weight, weight**2]), axis=1)

@@ -217,7 +217,7 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
         return table, replace(reading, columns={"rank": "0"})
     warnings.warn(
         f"{name}: column 0 is taken for the ranks of heads and column 1 for those of tails, as AmpliGraph "
-        "has them (head_rank=1,tail_rank=0 as names of columns turns them).",
+        "has them (`columns` head_rank=1,tail_rank=0 turns them).",
         UserWarning,
         stacklevel=3,
     )

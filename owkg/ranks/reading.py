@@ -331,6 +331,6 @@ def tell_of_numbers(table: pl.DataFrame, graph: KnowledgeGraph, *, source: str) 
     if (labels == pl.Series(range(len(labels)), dtype=pl.Int64).cast(pl.String)).all():
         return
     if labels.str.contains(r"^\d+$").all():
-        _warn(f"{source}: whole numbers are taken for labels of the graph; the option ids takes them for ids")
+        _warn(f"{source}: whole numbers are taken for labels of the graph; `ids` takes them for ids")
     else:
-        _warn(f"{source}: whole numbers are taken for ids of the graph; the option ids says that they are")
+        _warn(f"{source}: whole numbers are taken for ids of the graph; `ids` says that they are")

@@ -32,6 +32,8 @@ _BYTES = 50
 _CPU_ANSWERS, _OTHER_ANSWERS = 2**19, 2**23
 # Trials between two calls of `on_progress`, a second or less on two CPU cores.
 _TRIALS_PER_CALL = {Classification: 2**20, Score: 2**14}
+# Answers between them, at most: a few seconds.
+_ANSWERS_PER_CALL = 2**27
 
 Progress = Callable[[int, int], None]
 
@@ -167,7 +169,7 @@ def sums_over_trials(
     per_setting = -(-run.trials // block)
     settings = int(np.prod(setting.shape))
     blocks = settings * per_setting
-    in_a_call = _TRIALS_PER_CALL[type(run.prediction)]
+    in_a_call = min(_TRIALS_PER_CALL[type(run.prediction)], max(1, _ANSWERS_PER_CALL // size))
     steps, width = _layout(blocks, block, chunk, len(run.devices), in_a_call)
     if run.devices[0].platform == "cpu":
         needed = _BYTES * size * block * width
@@ -188,6 +190,8 @@ def sums_over_trials(
         return jax.device_put(array.reshape(steps, width, *array.shape[1:]), sharding)
 
     per_call = steps * width
+    if run.on_progress is not None:
+        run.on_progress(0, settings * run.trials)  # so that the first call says how long the others take
     with jax.enable_x64(True):
         for start in range(0, blocks, per_call):
             number = np.arange(start, start + per_call)

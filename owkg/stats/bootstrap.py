@@ -6,11 +6,25 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
+from owkg import checks
+from owkg.files.storage import free_memory
 from owkg.keys import Seed, generator
 from owkg.stats.interval import IntervalMethod
 
 # Entries of the arrays of one batch of replicates.
 _ENTRIES = 2**19
+
+
+def checked_replicates(replicates: int, width: int = 5) -> int:
+    """How many replicates there are to be; ValueError if it is no number of at least 2, or memory is short.
+
+    Args:
+        replicates: how many.
+        width: numbers that are kept of each.
+    """
+    replicates = checks.whole("replicates", replicates, 2)
+    checks.memory("replicates", 8 * width * replicates, free_memory(), f"{replicates:,} of them")
+    return replicates
 
 
 def batches(

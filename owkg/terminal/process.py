@@ -5,12 +5,39 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TextIO
 
 _KEPT: list[TextIO | None] = []
+
+
+# KiB of addresses below which libraries cannot be imported, and end the process in words of their own.
+_LEAST_KIB = 1_300_000
+# What needs no libraries.
+_SMALL = {"--help", "-h", "--version"}
+
+
+def require_addresses(name: str, words: Sequence[str]) -> None:
+    """Ends the process, in one line, where `ulimit -v` leaves too little to import numpy and polars.
+
+    Args:
+        name: of the command, before ": error".
+        words: the arguments of the command.
+    """
+    try:
+        import resource
+    except ImportError:  # no such limits
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY or limit >= 1024 * _LEAST_KIB or not words or _SMALL & set(words):
+        return
+    print(
+        f"{name}: error: needs {_LEAST_KIB:,} KiB of memory at least, got {limit // 1024:,} by ulimit -v.",
+        file=sys.stderr,
+    )
+    raise SystemExit(2)
 
 
 def begun(name: str) -> None:

@@ -18,7 +18,7 @@ class _LogParts(NamedTuple):
 
 def _parts(setting: Setting) -> _LogParts:
     l1, l2 = setting.conditional_strengths()
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         logarithm = np.log(l1 * setting.sparsity * (setting.num_answers + 2.0)) + np.euler_gamma
         return _LogParts(logarithm, l2 / l1 / (setting.sparsity * (setting.num_answers + 1.0)))
 
@@ -26,7 +26,8 @@ def _parts(setting: Setting) -> _LogParts:
 def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
     """MRR's lemma expectation as a logarithm: (l2/l1) (ln l1 + ln beta + ln(N+2) + gamma) / (beta (N+1)).
 
-    NaN where l1 = 0. It may be negative, and far off, where `log_approximation_error_bound` is large.
+    NaN where l1 = 0, and where it is beyond all numbers. It may be negative, and far off, where
+    `log_approximation_error_bound` is large.
 
     Raises:
         ValueError: if an argument leaves its interval; the message names it.
@@ -35,7 +36,7 @@ def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.1; with correlation, Theorem 4.3.
     """
     parts = _parts(grid(**setting))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         product = parts.logarithm * parts.factor
     return np.where(np.isfinite(product), product, np.nan)[()]
 
@@ -58,7 +59,7 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     """
     queries = grid(**setting)
     p = queries.conditional_strengths()[0] * queries.sparsity
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         x = queries.num_answers + 2.0
         tail = np.exp(x * np.log1p(-p)) / p - 0.5
         bound = _parts(queries).factor * np.maximum(0.5 + 1 / (6 * x), tail) / x

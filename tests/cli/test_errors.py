@@ -223,6 +223,7 @@ CALLERS = {
     "report/charts.py": [],  # colours of a page
     "sampling/card.py": [],  # whole command lines
     "sampling/readme.py": [],
+    "terminal/process.py": [],  # options of all commands
 }
 OPTION, NAMED, COMMAND = r"(?<![\w(-])--[a-z][\w-]*", r"(?<![^\s(])`(\w+)`", r"owkg ((?:[a-z-]+ )+)"
 
@@ -259,3 +260,19 @@ def test_options_in_messages_are_options_of_the_commands_that_say_them():
                 good = set.intersection(*map(_flags, reached))
             wrong += [f"{name}:{line}: {one}" for one in options if one.startswith("--") and one not in good]
     assert wrong == []
+
+
+def test_an_input_that_is_a_loop_of_links_is_named_first(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").symlink_to("b.csv")
+    (tmp_path / "b.csv").symlink_to("a.csv")
+    assert refused("metrics", "a.csv") == "owkg: error: a.csv: it is a loop of links.\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["metrics oracle.csv --interval bca", "compare oracle.csv random.csv --metric mrr"]
+)
+def test_more_resamples_than_memory_holds_are_refused(refused, monkeypatch, line):
+    monkeypatch.chdir(INPUT)
+    message = refused(*line.split(), "--replicates", "1000000000000")
+    assert "--replicates must leave memory for 1,000,000,000,000 of them: " in message

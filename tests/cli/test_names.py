@@ -42,7 +42,11 @@ def asked(command, out, *more):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_names_systems(command, folder, call):
-    for more, names in (((), ("bm25", "rm3")), (("--name", "one, two"), ("one", "two"))):
+    for more, names in (
+        ((), ("bm25", "rm3")),
+        (("--name", "one, two"), ("one", "two")),
+        (("--name", '"one, more",two'), ("one, more", "two")),
+    ):
         code, out, err = call(*asked(command, folder / names[0], *more))
         assert code == 0, err
         assert ("these are named by their files, bm25, rm3" in err) == (not more)
@@ -58,9 +62,11 @@ def test_each_command_names_systems(command, folder, call):
     ("names", "message"),
     [
         (("--name", "one"), "--name must be 2 names, one for each file, got 1: 'one'."),
-        (("--name", "a,b", "--name", "c"), "--name must be 2 names, one for each file, got 3: 'a, b, c'."),
+        (("--name", "a,b", "--name", "c"), "--name must be 2 names, one for each file, got 3: 'a, b, c';"),
         (("--name", "a,a"), "--name must give each file a name of its own, got 'a' twice."),
+        (("--name", "a,b,c"), "got 3: 'a, b, c'; a name with a comma stands in quotation marks."),
         (("--name", "a,"), "--name must be 2 names"),
+        (("--name", '"a,b'), "--name must be names with commas between them, got '\"a,b' (unexpected end"),
     ],
 )
 def test_names_that_do_not_fit(command, names, message, folder, refused):

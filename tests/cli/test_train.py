@@ -299,3 +299,13 @@ def test_bad_seeds(refused, folder, tmp_path, options, message):
     err = refused("train", folder, "--out", tmp_path / "run", *SMALL, *options)
     assert message in err
     assert not (tmp_path / "run").exists()
+
+
+def test_a_batch_of_more_than_there_is_has_a_note(call, tmp_path):
+    (tmp_path / "train.txt").write_text("a\tr\tb\nb\tr\tc\nc\tr\ta\n")
+    line = f"train {tmp_path} --model distmult --dim 2 --steps 1 --valid-every 0 --out {tmp_path}/run"
+    said = "--batch-size 1,000 is more than the 6 queries of train: a step takes all."
+    code, out, _ = call(*line.split(), "--batch-size", "1000")
+    assert (code, out.count(said)) == (0, 1)
+    code, out, _ = call(*line.split(), "--batch-size", "6", "--overwrite")
+    assert (code, out.count("--batch-size")) == (0, 0)

@@ -112,6 +112,8 @@ ENVIRONMENTS = {
     ),
     "cuda": _of("JAX_PLATFORMS", "cuda", "a GPU that is not there"),
     "bogus platform": _of("JAX_PLATFORMS", "bogus", "a platform that JAX does not know"),
+    "platform name": _of("JAX_PLATFORM_NAME", "gpu", "a GPU that is not there"),
+    "default device": _of("JAX_DEFAULT_DEVICE", "gpu", "a GPU that is not there"),
     "transfer guard": _of("JAX_TRANSFER_GUARD", "disallow", "JAX refuses implicit copies to the device"),
     "nans": Environment(
         "`JAX_DEBUG_NANS=1 JAX_DEBUG_INFS=1`: JAX stops at NaN and infinity",
@@ -163,6 +165,7 @@ ENVIRONMENTS = {
         "the current folder has been removed", through='mkdir OUT/gone; cd OUT/gone; rmdir ../gone; "$@"'
     ),
     "64 files": Environment("`ulimit -n 64`: 64 open files", through='ulimit -n 64; "$@"'),
+    "700 MB": Environment("`ulimit -v 700000`: 0.7 GB of memory", through='ulimit -v 700000; "$@"'),
     "3 GB": Environment("`ulimit -v 3000000`: 3 GB of memory", through='ulimit -v 3000000; "$@"'),
 }
 

@@ -31,6 +31,10 @@ CELLS = [
     ("stdout full", "theory", "one line"),
     ("folder gone", "theory", "right"),
     ("64 files", "metrics", "right"),
+    ("platform name", "metrics", "right"),
+    ("default device", "train (negatives)", "one line"),
+    ("700 MB", "metrics", "one line"),
+    ("700 MB", "help", "right"),
 ]
 
 
@@ -63,7 +67,10 @@ def test_a_command_is_right_or_ends_in_one_line(given, usual, environment, comma
 @pytest.mark.parametrize(
     ("variables", "words"),
     [
+        ({"JAX_NUM_CPU_DEVICES": "0"}, "JAX cannot start (Unable to initialize backend 'cpu'"),
         ({"JAX_PLATFORMS": "tpu"}, "JAX_PLATFORMS is 'tpu', and JAX finds no such device here"),
+        ({"JAX_PLATFORM_NAME": "gpu"}, "JAX_PLATFORM_NAME is 'gpu', and JAX finds no such device here;"),
+        ({"JAX_DEFAULT_DEVICE": "tpu"}, "JAX_DEFAULT_DEVICE is 'tpu', and JAX finds no such device here;"),
         (
             {"POLARS_MAX_THREADS": "-2"},
             "POLARS_MAX_THREADS must be a number of threads, from 1 to 1024, got '-2'",

@@ -194,12 +194,23 @@ def test_integers_are_ids(made):
     assert graph.splits["train"].tolist() == [[0, 0, 3], [10, 1, 2], [5, 1, 6]]
 
 
-def test_ids_that_begin_at_one_are_noted(made):
-    folder = made({"train.txt": "1\t0\t2\n2\t0\t3\n"})
-    with pytest.warns(UserWarning, match="the entity id 0 is in no triple"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "1 1 2\n2 1 3\n",
+            "0 is the id of no entity and of no relation in a triple: .* a candidate of every",
+        ),
+        ("1 0 2\n2 0 3\n", "0 is the id of no entity in a triple: .* a candidate of every query; `layout`"),
+        ("1 1 2\n2 1 0\n", "0 is the id of no relation in a triple: .* counts as one; `layout` labelled"),
+    ],
+)
+def test_ids_that_do_not_begin_at_0_are_noted(made, text, said):
+    folder = made({"train.txt": text.replace(" ", "\t")})
+    with pytest.warns(UserWarning, match=said) as notes:
         graph = read_graph(folder)
-    assert (graph.num_entities, graph.num_relations) == (4, 1)
-    assert read_graph(folder, layout="labelled").num_entities == 3
+    assert len(notes) == 1
+    assert (graph.entities[0], graph.relations[0]) == ("0", "0")
 
 
 def test_integers_are_labels_where_not_all_columns_are_or_when_told(made):
@@ -478,6 +489,18 @@ BAD_LINES = [
         for file, text, *rest in BAD_FACTORIES
     ),
     (LIBKGE | {"dataset.yaml": MANIFEST.replace("held_out.del", "../x.del")}, "dataset.yaml", 9, "beside"),
+    (
+        LIBKGE | {"dataset.yaml": "dataset:\n  files.train.filename: ../lk/train.del\n"},
+        "dataset.yaml",
+        2,
+        "must name a file beside this one, got '../lk/train.del', which is outside of the folder",
+    ),
+    (
+        LIBKGE | {"dataset.yaml": "dataset:\n  files.train.filename: train.del\n"},
+        "dataset.yaml",
+        2,
+        "names 'train.del' for the split train, whose type must be triples, got none",
+    ),
 ]
 
 

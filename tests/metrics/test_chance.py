@@ -18,7 +18,20 @@ from owkg.metrics.chance import (
 )
 from owkg.metrics.evaluate import chance_of_median as chosen_median_chance
 from owkg.metrics.evaluate import linked_chance
-from owkg.rank_weights import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
+from owkg.rank_weights import (
+    GMR,
+    HMR,
+    IGMR,
+    IMR,
+    LOG_MRR,
+    MR,
+    MRR,
+    RankWeight,
+    hits_at,
+    many,
+    p_mrr,
+    power_mean,
+)
 from owkg.rank_weights.tables import rank_weights
 
 SIZES = [[1], [2], [50], [1, 1], [3, 50], [2, 3, 4], [7, 7, 7], [1, 500], [4, 1, 5, 3]]
@@ -153,7 +166,8 @@ def test_chance_of_a_geometric_mean_is_that_of_a_smaller_table(monkeypatch, inve
 def test_a_chance_level_that_does_not_fit_in_memory_is_refused(monkeypatch):
     monkeypatch.setattr(chance, "free_memory", lambda: 2**30)
     shapes = Shapes(np.array([10**8]))
-    for level in (lambda: reciprocal_chance(MR, 1.0, shapes), lambda: median_chance(shapes)):
+    own = RankWeight("own", lambda rank: rank, link=IMR.link)
+    for level in (lambda: reciprocal_chance(own, 1.0, shapes), lambda: median_chance(shapes)):
         with pytest.raises(ValueError, match=r"must leave memory for its chance level at 100,000,000 ranks"):
             level()
     geometric_chance(shapes, inverse=False)
@@ -179,6 +193,31 @@ def test_reciprocal_chance_is_that_of_all_ranks(all_ranks, sizes, p):
     found = reciprocal_chance(metric, power, Shapes(np.array(sizes)))
     np.testing.assert_allclose(found.expectation, values.mean(), rtol=1e-10)
     np.testing.assert_allclose(found.variance, values.var(), rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[5000], [5000, 30], [3000, 4001, 4002, 4002]], ids=str)
+@pytest.mark.parametrize("metric", [IMR, HMR, power_mean(-0.3), power_mean(-4)], ids=str)
+def test_reciprocal_chance_of_many_ranks_is_that_of_all(monkeypatch, metric, sizes):
+    power, shapes = -metric.link.exponent, Shapes(np.sort(sizes))
+    expected = reciprocal_chance(metric, power, shapes)
+    monkeypatch.setattr(chance, "_DENSE", 2048)
+    monkeypatch.setattr(many, "_DENSE", 2048)
+    monkeypatch.setattr(chance, "_require_memory", None)  # which all ranks are asked
+    found = reciprocal_chance(metric, power, shapes)
+    np.testing.assert_allclose(found[:2], expected[:2], rtol=1e-10)
+
+
+@pytest.mark.parametrize("metric", [HMR, IMR], ids=str)
+def test_reciprocal_chance_of_a_hundred_million_ranks_takes_little_memory(monkeypatch, metric):
+    monkeypatch.setattr(chance, "free_memory", lambda: 2**25)
+    n = 10**8
+    found = reciprocal_chance(metric, 1.0, Shapes(np.array([n])))
+    if metric == HMR:  # the rank itself
+        expected = (n + 1) / 2, (n**2 - 1) / 12
+    else:
+        first = (math.log(n) + np.euler_gamma + 1 / (2 * n)) / n
+        expected = first, (np.pi**2 / 6 - 1 / n) / n - first**2
+    np.testing.assert_allclose(found[:2], expected, rtol=1e-9)
 
 
 def test_one_task_has_the_harmonic_mean_of_a_rank():

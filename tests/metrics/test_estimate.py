@@ -31,6 +31,11 @@ def test_adjustments():
     assert adjusted_chance(metric("zmr"), chance, 1.0)[:2] == (0, 1)
 
 
+@pytest.mark.parametrize("name", ["amri", "zmr", "amrr", "zmrr"])
+def test_chance_itself_is_0_without_a_sign(name):
+    assert str(float(adjusted_value(metric(name), 4.0, Chance(4.0, 9.0), 1.0))) == "0.0"
+
+
 def test_nothing_to_rank_is_no_number():
     nothing = Chance(1.0, 0.0)
     for name in ("amri", "zmr", "amrr", "zmrr"):

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, power_mean, tables
+from owkg.metrics.measures import probe_loss
+from owkg.rank_weights import GMR, LOG_MRR, MR, MRR, RankWeight, hits_at, many, p_mrr, power_mean, tables
 from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights, sums_at
 
 
@@ -66,3 +67,21 @@ def test_weights_that_cannot_be_squared_are_refused():
 def test_too_many_ranks_are_refused():
     with pytest.raises(ValueError, match="`num_entities`"):
         prefix_sums(MRR, 2 * 10**8)
+
+
+WEIGHTS = (MRR, MR, LOG_MRR, GMR, hits_at(10), p_mrr(2.5), power_mean(3), probe_loss(0.5), probe_loss(np.inf))
+
+
+@pytest.mark.parametrize("metric", WEIGHTS, ids=str)
+def test_sums_over_many_ranks_are_those_that_are_added_up(monkeypatch, metric):
+    ranks = np.array([[0, 1, 65_536, 65_537], [200_000, 200_001, 7, 300_000]])
+    expected = prefix_sums(metric, 300_000)[:, ranks]
+    monkeypatch.setattr(tables, "has_table", lambda _: False)
+    monkeypatch.setattr(tables, "_PART", 0)  # no parts
+    np.testing.assert_allclose(tables.sums_at(metric, ranks), expected, rtol=1e-12)
+
+
+def test_a_weight_that_may_not_be_smooth_is_summed_rank_by_rank():
+    steps = RankWeight("steps", lambda rank: rank // 1000)
+    assert many.points(steps, np.array([100_000])) is None
+    assert many.points(hits_at(70_000), np.array([100_000])) is None

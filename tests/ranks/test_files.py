@@ -97,6 +97,15 @@ def test_an_empty_last_field_and_quoted_quotes_are_fine(tmp_path):
     assert_frame_equal(read_ranks(tmp_path / "ranks.csv").frame, table)
 
 
+@pytest.mark.parametrize("ends", [",", ",,"])
+def test_separators_at_the_ends_of_all_lines_are_no_column(tmp_path, ends):
+    path = tmp_path / "ranks.csv"
+    path.write_text(f"{HEADER}\n{GOOD}\n")
+    plain = read_ranks(path).frame
+    path.write_text(f"{HEADER}{ends}\n{GOOD}{ends}\n")
+    assert_frame_equal(read_ranks(path).frame, plain)
+
+
 GOOD = "a,r,b,tail,1,2,3"
 BAD_FILES = [
     ("", ": the file is empty"),
@@ -104,6 +113,8 @@ BAD_FILES = [
     ("head,relation\na,r\n", ": no column tail, side, optimistic"),
     (f"{HEADER},head\n{GOOD},a\n", ", line 1: each column needs a name of its own, got 'head'"),
     (f"{HEADER},\n{GOOD},a\n", ", line 1: each column needs a name of its own, got ''"),
+    (f"{HEADER},\n{GOOD},\n{GOOD},a\n", ", line 1: each column needs a name of its own, got ''"),
+    (f"{HEADER},\n{GOOD},\n{GOOD}\n", ", line 3: 7 fields instead of 8"),
     (f"{HEADER}\n{GOOD}\n{GOOD},4\n", ", line 3: 8 fields instead of 7"),
     (f"{HEADER}\n{GOOD}\na,r,b,tail,1,2\n", ", line 3: 6 fields instead of 7"),
     (f"{HEADER}\n{GOOD}\n\n{GOOD}\n", ", line 3: blank"),

@@ -6,6 +6,7 @@ import pytest
 
 from owkg import openworld, simulate, theory
 from owkg.rank_weights import LOG_MRR, MR, MRR, RankWeight, hits_at, p_mrr
+from owkg.simulate import run as simulate_run
 
 METRICS = (MRR, LOG_MRR, MR, hits_at(3), p_mrr(0.5))
 MISSING = (openworld.Independent(), openworld.NodeBased(), openworld.PopularityBased(1.5))
@@ -85,7 +86,17 @@ def test_seed_decides_and_x64_flag_does_not_and_progress_is_reported_to_the_end(
         double = run(7)
     assert run(7, lambda done, total: seen.append((done, total))) == run(7) == double
     assert run(7) != run(8)
-    assert seen[-1] == (3000, 3000)
+    assert (seen[0], seen[-1]) == ((0, 3000), (3000, 3000))
+
+
+def test_progress_of_great_queries_is_told_between_them(monkeypatch):
+    monkeypatch.setattr(simulate_run, "_BLOCK", 1)
+    monkeypatch.setattr(simulate_run, "_ANSWERS_PER_CALL", 100)
+    seen = []
+    simulate.estimate(
+        jax.random.key(0), MRR, trials=6, chunk=1, on_progress=lambda *told: seen.append(told), **PAPER
+    )
+    assert seen == [(0, 6), (2, 6), (4, 6), (6, 6)]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Theorems 4.1 and 4.3, the error bound, and Corollary 4.5."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -137,3 +139,11 @@ def test_nothing_to_correlate(strength):
     setting = {"strength": strength, "sparsity": 0.3, "num_answers": 40, "num_entities": 100}
     assert not theory.correlation_lowers_log_approximation(**setting)
     assert not theory.printed_correlation_condition(**setting)
+
+
+def test_the_least_sparsity_gives_no_number_and_no_warning():
+    setting = {"strength": 0.7, "sparsity": 5e-324, "num_answers": 43, "num_entities": 14_505}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(theory.log_approximation(**setting))
+        assert np.isnan(theory.log_approximation_error_bound(**setting))

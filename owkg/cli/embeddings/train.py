@@ -3,6 +3,7 @@
 import os
 import shlex
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
@@ -212,8 +213,14 @@ def train(
         else:
             chosen = training.training(**settings)
         reading = how.reading(training.run_reading(out) if resume else None)
+        graph = read_graph(kg, **reading._asdict())
+        # Of each fact no more than two are asked.
+        most = 2 * len(graph.splits.get("train", ()))
+        if (size := settings.get("batch_size", 0)) > most > 0:
+            text = f"--batch-size {size:,} is more than the {most:,} queries of train: a step takes all."
+            warnings.warn(text, UserWarning, stacklevel=2)
         run = training.train(
-            read_graph(kg, **reading._asdict()),
+            graph,
             chosen,
             out,
             graph_folder=kg,
