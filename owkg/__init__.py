@@ -9,6 +9,7 @@ if TYPE_CHECKING:
         auditing,
         classification,
         conformance,
+        estimation,
         evaluation,
         interop,
         ir,
@@ -35,15 +36,19 @@ if TYPE_CHECKING:
     from owkg.judge.compare import compare
     from owkg.kg import read_graph
     from owkg.metrics.front import evaluate
+    from owkg.pools.accepting import accept
+    from owkg.pools.estimating import estimate
     from owkg.ranks import RankTable, rank, read_ranks
 
 # Where the front doors and the version stand; the other names are rooms.
 _DOORS = {
     "RankTable": "owkg.ranks",
     "__version__": "owkg.files.storage",
+    "accept": "owkg.pools.accepting",
     "audit": "owkg.auditing",
     "classify": "owkg.classification",
     "compare": "owkg.judge.compare",
+    "estimate": "owkg.pools.estimating",
     "evaluate": "owkg.metrics.front",
     "rank": "owkg.ranks",
     "read_graph": "owkg.kg",
@@ -53,6 +58,7 @@ _DOORS = {
 __all__ = [
     "RankTable",
     "__version__",
+    "accept",
     "align",
     "audit",
     "auditing",
@@ -60,6 +66,8 @@ __all__ = [
     "classify",
     "compare",
     "conformance",
+    "estimate",
+    "estimation",
     "evaluate",
     "evaluation",
     "interop",

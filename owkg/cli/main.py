@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from owkg.cli.commands import group
+from owkg.cli.comparisons.accept import accept
 from owkg.cli.comparisons.audit import audit
 from owkg.cli.comparisons.compare import compare
+from owkg.cli.comparisons.estimate import estimate
 from owkg.cli.comparisons.missing import missing
 from owkg.cli.comparisons.pool import pool
 from owkg.cli.comparisons.stability import stability
@@ -33,7 +35,22 @@ from owkg.cli.ranks.ranks import ranks_app
 app = group(
     "owkg",
     "How far can a link-prediction result on an incomplete knowledge graph be trusted?",
-    *(theory, simulate, power, metrics, chance, train, models, evaluate, classify, align, pool, missing),
+    *(
+        theory,
+        simulate,
+        power,
+        metrics,
+        chance,
+        train,
+        models,
+        evaluate,
+        classify,
+        align,
+        pool,
+        estimate,
+        accept,
+        missing,
+    ),
     *(audit, ir, compare, stability, conformance, family_tree_app, sample, kg_app, ranks_app),
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -336,7 +336,8 @@ def checksums(folder: Path) -> dict[str, str]:
 def write_metadata(folder: Path, content: dict[str, Any]) -> None:
     """Writes `content` as `metadata.json`."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    (folder / METADATA_FILE).write_text(text, encoding="utf-8")
+    with written_aside(folder / METADATA_FILE) as aside:
+        aside.write_text(text, encoding="utf-8")
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:

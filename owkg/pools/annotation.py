@@ -47,6 +47,7 @@ def write_sheet(
     descriptions: Mapping[str, str] | None = None,
     templates: Templates | None = None,
     source: str | None = None,
+    in_order: bool = False,
 ) -> None:
     """Writes candidates as a table for annotators, TSV with a line of column names.
 
@@ -68,12 +69,13 @@ def write_sheet(
             the usual ones.
         source: None: no column source. Else that column stands at the end, blank for "", otherwise with the
             address that this template makes (`owkg.pools.templates.addresses`).
+        in_order: whether the rows stay in their order, as a draw has it.
 
     Raises:
         ValueError: if the candidates are malformed or none, or `source` is no such template.
     """
     path = checks.path("path", path)
-    frame = _in_order(candidates, seed)
+    frame = candidates_checked(candidates) if in_order else _in_order(candidates, seed)
     named, told = dict(labels or {}), dict(descriptions or {})
     shown = frame.select(
         "side",
@@ -131,7 +133,7 @@ def write_again(
 
 
 def read_sheet(
-    path: StrPath, candidates: pl.DataFrame | None = None, *, of: str = "the pool"
+    path: StrPath, candidates: pl.DataFrame | None = None, *, of: str = "the pool", blank: bool = False
 ) -> pl.DataFrame:
     """The judgements of a sheet that an annotator has filled in.
 
@@ -142,6 +144,7 @@ def read_sheet(
         path: of the sheet.
         candidates: that were asked about, to find changed ids; None: any that is a query will do.
         of: what the candidates are, for messages.
+        blank: whether labels may be blank, which then are not judged yet.
 
     Returns:
         Columns query, side, entity, relation, answer, relevance.
@@ -161,6 +164,8 @@ def read_sheet(
             raise ValueError(f"{place(row)}: the {column} {must}, got {table[column][row]!r}.")
 
     label = table["label"].str.strip_chars().str.to_lowercase()
+    if blank:
+        label = label.replace("", "?")
     refuse(label == "", "label", f"must not be blank, but {_SHOWN}; or the row be deleted")
     refuse(~label.is_in(list(_WORDS)), "label", f"must be {_SHOWN}")
     table = table.with_columns(relevance=label.replace_strict(_WORDS, return_dtype=pl.Int64))

@@ -1,6 +1,7 @@
 """How judged candidates were chosen, and so what their judgements allow to estimate."""
 
 import json
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,14 @@ from owkg.files.storage import written_aside
 from owkg.ir import POOLED
 
 _ENDING = ".design.json"
+
+MADE_BY = "owkg pool"
+"""What `metadata.json` of a pool says."""
+
+
+def is_sheet_name(name: str) -> bool:
+    """Whether a file of a pool is a sheet, which annotators may fill in where it is."""
+    return re.fullmatch(r"sheet\d*\.tsv", name) is not None
 
 
 class Design(StrEnum):
@@ -28,6 +37,7 @@ class Design(StrEnum):
     SAMPLED_BUDGET = "sampled-budget"
     POOL = "pool"
     BUDGET = "budget"
+    DRAWN = "drawn"
     SHEET = "sheet"
     UNKNOWN = "unknown"
 
@@ -63,6 +73,7 @@ _WORDS = {
     Design.SAMPLED_BUDGET: "a part of a pool, within a budget, on a random sample of queries",
     Design.POOL: "a pool",
     Design.BUDGET: "a part of a pool, within a budget",
+    Design.DRAWN: "candidates drawn at random by the design of a pool",
     Design.SHEET: "a sheet",
     Design.UNKNOWN: "judgements of unknown design",
 }
@@ -129,6 +140,8 @@ def design_beside(path: Path) -> Design | None:
 def design_of_pool(card: dict[str, Any]) -> Design:
     """The design of a pool, by its `metadata.json`."""
     settings = card.get("settings", {})
+    if settings.get("draw"):
+        return Design.DRAWN
     cut = bool(card.get("beyond_budget", settings.get("budget")))
     if settings.get("sampled"):
         return Design.SAMPLED_BUDGET if cut else Design.SAMPLED_POOL

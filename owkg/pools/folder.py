@@ -10,6 +10,9 @@ import polars as pl
 
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
+from owkg.estimation.plan import plan
+from owkg.estimation.population import population
+from owkg.estimation.proxy import free_proxy
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
@@ -18,7 +21,8 @@ from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 from owkg.kg.read import Reading
 from owkg.pools.annotation import read_names, write_sheet
-from owkg.pools.design import design_of_pool, write_design
+from owkg.pools.design import MADE_BY, design_of_pool, write_design
+from owkg.pools.drawn import asked_candidates, drawn_pool, reach_of, write_drawn
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
@@ -26,8 +30,8 @@ from owkg.pools.trivial import rule_counts, triples_of, trivial
 from owkg.ranks.files import holds_ranks
 from owkg.ranks.reading import PLAIN, TableReading
 
-MADE_BY = "owkg pool"
-"""What `metadata.json` of a pool says."""
+SHEET = "sheet.tsv"
+"""What annotators fill in."""
 
 _FILTER = ("train", "valid")
 _TRUTH = "truth"  # the split that holds what --truth knows
@@ -38,10 +42,33 @@ _SHOWN = ("side", "entity", "relation", "answer")
 _NONE = KnowledgeGraph((), (TOPIC,), {})
 
 
+def planned(
+    runs: Mapping[str, Any] | Sequence[StrPath],
+    kg: StrPath | None,
+    settings: dict[str, Any],
+    metrics: str,
+    *,
+    reading: Reading | None = None,
+    tables: TableReading = PLAIN,
+) -> tuple[pl.DataFrame, list[str]]:
+    """The plan of `owkg.estimation.plan` for a pool that is not written; and its notes.
+
+    Args:
+        runs, kg, settings, reading, tables: of `write_pool`.
+        metrics: names, separated by commas; those without a cut-off have the depth of the pool.
+    """
+    sources = list(runs.values() if isinstance(runs, Mapping) else runs)
+    paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
+    made = _made(runs, paths, None if kg is None else Path(kg), reading or Reading(), settings, tables)
+    people = population(made.run, settings["depth"], made.qrels)
+    names = [one.strip() for one in metrics.split(",") if one.strip()]
+    return plan(people, free_proxy(people), names), made.said["notes"]
+
+
 class _Made(NamedTuple):
     """What goes into the folder."""
 
-    run: pl.DataFrame
+    run: pl.DataFrame  # as deep as the design reaches
     pool: pl.DataFrame  # with rule, relevance and judged_by
     qrels: pl.DataFrame
     relations: Sequence[str]
@@ -68,7 +95,7 @@ def write_pool(
         kg: folder of the graph; None: there is none, and the queries are topics.
         out: the folder, whole or not there.
         settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, sampled,
-            seed.
+            sample (whether a design is drawn or planned), draw, strata, for, below_depth, seed.
         names: file of readable names, for the sheet; None: none.
         overwrite: whether a folder that this command wrote is replaced.
         templates: file of templates, for the sheet; None: none.
@@ -89,19 +116,27 @@ def write_pool(
         write_judgements(made.qrels, folder / "pool.qrels")
         write_run(made.run, folder / "runs.trec.gz")
         left = made.pool.filter(pl.col("relevance") == POOLED)
-        asked = within_budget(left, settings["budget"], seed=settings["seed"])
+        drawn = None
+        if settings["draw"]:
+            drawn = drawn_pool(made.run, made.qrels, settings)
+            asked = asked_candidates(drawn)
+        else:
+            asked = within_budget(left, settings["budget"], seed=settings["seed"])
         own = {} if templates is None else read_templates(templates, made.relations)
         if len(asked):
             words = {"labels": labels, "descriptions": descriptions, "templates": own, "source": source}
-            write_sheet(asked, folder / "sheet.tsv", seed=settings["seed"], **words)
+            write_sheet(asked, folder / SHEET, seed=settings["seed"], in_order=drawn is not None, **words)
+        if drawn is not None:
+            write_drawn(folder, drawn, settings, [SHEET])
         if templates is not None:
             made.said["notes"] += _unworded(asked, own)
         inputs = [{"file": path.name, "sha256": checksum(path)} for path in paths]
         card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
-        made.said["notes"] += _unasked(left, asked)
-        card |= made.said | {"to_judge": len(asked), "beyond_budget": len(left) - len(asked)}
+        made.said["notes"] += _unasked(left, asked) if drawn is None else []
+        beyond = max(len(left) - len(asked), 0)
+        card |= made.said | {"to_judge": len(asked), "beyond_budget": beyond}
         card["design"] = str(design := design_of_pool(card))
-        for name in ("pool.qrels", "sheet.tsv"):
+        for name in ("pool.qrels", SHEET):
             if (folder / name).is_file():
                 write_design(folder / name, design, **_known(settings))
         card |= {"sha256": checksums(folder)}
@@ -111,7 +146,7 @@ def write_pool(
 
 def _known(settings: dict[str, Any]) -> dict[str, Any]:
     """What the design of a pool's judgements says of their candidates."""
-    return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world")}
+    return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world", "draw")}
 
 
 def _made(
@@ -130,6 +165,8 @@ def _made(
     graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
+    if settings["sample"] and settings["truth"] is None and "test" in fact_splits(graph):
+        settings["truth"] = "test"  # what is known before the draw, which the proxy learns from
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
     # Of topics the pool is the union, as TREC has it, whoever answers them.
     apart = graph is _NONE and not settings["intersect"]
@@ -139,14 +176,14 @@ def _made(
     tables = [path.name for path in paths if holds_ranks(path)]
     notes += [f"{name} is a rank table: only its tested answers are pooled." for name in tables]
     if settings["covered"]:
-        run = _covered(run, graph, settings["truth"], notes)
+        run = _covered(run, graph, str(settings["truth"]), notes)
     asked = run["query"].n_unique()
     run = without_known(run, graph, splits) if splits else run
     if run.is_empty():
         raise ArgumentError("filter", "must leave some answer of the runs, got none left.")
     if gone := asked - run["query"].n_unique():
         notes.append(f"{gone:,} queries have no answers left after the filter, and no row.")
-    run = top(run, settings["depth"])
+    run = top(run, reach_of(settings))
     systems = run["model"].unique().sort().to_list()
     if len(systems) == 1:
         notes.append("the pool is of one system: what only others would find stays unjudged.")

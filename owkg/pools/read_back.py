@@ -15,8 +15,7 @@ from owkg.judge.qrels import merged, read_judgements
 from owkg.judge.runs import read_runs
 from owkg.pools.annotation import SOURCE, has_source, read_sheet, sheet_rows
 from owkg.pools.bias import pool_bias
-from owkg.pools.design import Design, design_of_pool
-from owkg.pools.folder import MADE_BY
+from owkg.pools.design import MADE_BY, Design, design_of_pool, is_sheet_name
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
 
 _PAIR = ["query", "answer"]
@@ -72,8 +71,8 @@ def read_back(
     for i, sheet in enumerate(given):
         if sheet.resolve() in [earlier.resolve() for earlier in given[:i]]:
             raise ArgumentError("read", f"must be the sheets of different annotators, got {sheet} twice.")
-    card = _card(folder)
-    _require_as_written(folder, card, changed=changed)
+    card = pool_card(folder)
+    require_as_written(folder, card, changed=changed)
     judged = read_judgements(folder / "pool.qrels", topics="allowed")
     labels = [read_sheet(sheet, judged) for sheet in sheets]
     for (i, one), (j, other) in combinations(enumerate(labels), 2):
@@ -106,7 +105,7 @@ def read_back(
     )
 
 
-def _card(folder: Path) -> dict[str, Any]:
+def pool_card(folder: Path) -> dict[str, Any]:
     """What a pool says of itself; ValueError if the folder is none."""
     card = read_metadata(folder)
     if (made_by := card.get("made_by")) != MADE_BY:
@@ -123,7 +122,7 @@ def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, Design]:
     Raises:
         ValueError: if the folder is no pool, its sheet is filled in by half, or pool.tsv has no depth.
     """
-    card = _card(folder)
+    card = pool_card(folder)
     table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
     candidates = table
     depth = candidates["depth"].cast(pl.Int64, strict=False) if "depth" in candidates.columns else None
@@ -189,10 +188,12 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=3)
 
 
-def _require_as_written(folder: Path, card: dict[str, Any], *, changed: bool) -> None:
+def require_as_written(folder: Path, card: dict[str, Any], *, changed: bool) -> None:
     """ValueError if a file of the pool is not as it was written; a sheet may be filled in where it is."""
     now = checksums(folder)
-    other = [name for name, found in card["sha256"].items() if name != _SHEET and now.get(name) != found]
+    other = [
+        name for name, found in card["sha256"].items() if not is_sheet_name(name) and now.get(name) != found
+    ]
     if not other:
         return
     if not changed:

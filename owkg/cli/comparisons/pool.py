@@ -14,11 +14,17 @@ from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
 _SHOWN = 10  # relations that lose most by the rules
+_METRICS = "rr,success,p,ap,ndcg,mrr"  # of a plan
 # Options that say nothing about sheets that are read back.
 _OF_POOLS = (
     *("runs", "name", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
     *("closed_world", "covered", "rule", "columns", "untied", "realistic", "candidates", "ids"),
     *("min_share", "budget", "templates", "sampled", "sources", "source_template"),
+    *("draw", "strata", "for_", "below_depth", "plan", "metric", "more"),
+)
+# Options that a further sheet of a draw does not take.
+_OF_FIRST = tuple(
+    name for name in _OF_POOLS if name not in ("names", "templates", "sources", "source_template", "more")
 )
 _OF_SHEETS = ("pool_", "changed", "conflicts", "third", "annotations", "expert", "expert_sample")
 
@@ -34,7 +40,7 @@ class Reading:
 
     Reading sheets back:
         read (SHEET): A sheet that was filled in; repeat it for several annotators.
-        pool_ (POOL): With --read: the folder of the pool.
+        pool_ (POOL): With --read or --more: the folder of the pool.
         changed: With --read: read a pool whose files are not as written.
         conflicts (FILE): With --read: write a sheet of the candidates without a majority, for a third
             annotator.
@@ -58,14 +64,51 @@ class Reading:
     @property
     def folder(self) -> Path:
         """The folder of the pool."""
+        return self.folder_of("--read")
+
+    def folder_of(self, option: str) -> Path:
+        """The folder of the pool that another option needs."""
         if self.pool_ is None:
-            raise ValueError("`pool` must name the folder of the pool that --read belongs to.")
+            raise ValueError(f"`pool` must name the folder of the pool that {option} belongs to.")
         return self.pool_
 
     @property
     def sheets(self) -> list[Path]:
         """The sheets of all who judged, the third among them."""
         return [*(self.read or ()), *([] if self.third is None else [self.third])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What is drawn at random for judging, so that `owkg estimate` has intervals.
+
+    Drawing what to judge:
+        draw (UNIT:N): Draw N units at random and put only these into the sheet: queries:N for all metrics,
+            prefixes:N for RR
+            and Success, candidates:N for P and RBP and the share of missing answers, below:N for the answers
+            below the pool.
+        strata (size): With queries and prefixes: draw from classes of the number of known answers, which
+            micro metrics
+            need for narrow intervals.
+        for_ (METRIC|A-B): With candidates: the metrics they are drawn for (default: P at the depth of the
+            pool), or the two
+            systems whose difference matters, or both as A-B:METRIC.
+        below_depth: With below: how deep the lists reach.
+        plan: Print the widths of the intervals that each design and size gives, with judgements and hours,
+            and write nothing.
+        metric: With --plan: metrics, separated by commas.
+        more (N): Draw N further units of the pool --pool by its design and write them into a sheet of their
+            own; what is
+            drawn and judged stays.
+    """
+
+    draw: str | None = None
+    strata: str | None = None
+    for_: Annotated[str | None, typer.Option("--for")] = None
+    below_depth: Annotated[int, typer.Option(min=2)] = 100
+    plan: bool = False
+    metric: str = _METRICS
+    more: Annotated[int | None, typer.Option(min=1)] = None
 
 
 def pool(
@@ -92,6 +135,7 @@ def pool(
     source_template: str | None = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     overwrite: Overwrite = False,
+    drawing: Drawing,
     reading: Reading,
     tables: TableOptions,
     form: OutputFormat = Format.TABLE,
@@ -103,6 +147,10 @@ def pool(
     The folder OUT holds pool.tsv (every candidate, the depth at which it entered, its systems, rule and
     relevance, and whether truth or rule gave it), pool.qrels (relevance -1: not judged yet), runs.trec.gz
     (the pooled lists), sheet.tsv (for annotators, what is not judged yet), metadata.json.
+
+    With --draw the sheet holds a random sample of the pool, in the order of judging; design.json and
+    design.tsv say how it was
+    drawn. Only then has owkg estimate intervals. --more draws further units of the same design.
 
     The answers of --truth to the queries asked are all in pool.qrels, pooled or not. With --closed-world
     only pooled ones are: truth stands for annotators, who see nothing but the pool.
@@ -117,7 +165,9 @@ def pool(
         depth: How many answers of each list are pooled.
         kg (DIR): Folder of the graph whose labels the runs use; not for topics.
         out: Folder to write; with --read, the file of judgements to write.
-        truth (SPLIT|QRELS): What is judged already: a split of the graph, or qrels.
+        truth (SPLIT|QRELS): What is judged already: a split of the graph, or qrels. Default with --draw and
+            --plan:
+            test.
         closed_world: --truth judges the whole pool: what it does not hold is wrong.
         filter_: Splits whose known answers leave the lists, or none; train,valid when absent.
         covered: Pool only the queries that --truth judges.
@@ -140,21 +190,43 @@ def pool(
         seed: Of the order of sheets, and of the candidates for an expert.
 
     Examples:
+        owkg pool a.run b.run --kg data/fb15k237 --depth 10 --truth test --plan --metric rr,p@10,ap
+        owkg pool a.run b.run --kg data/fb15k237 --depth 10 --truth test --draw queries:60 --seed 7 --out pool
+        owkg pool --pool pool --more 40
         owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test
         owkg pool runs.trec --depth 100 --kg benchmark --out pool --truth qrels_full.txt --closed-world
         owkg pool --read sheet.tsv --read other.tsv --pool pool --out judged.qrels --conflicts third.tsv
         owkg pool --read sheet.tsv --read other.tsv --third third.tsv --pool pool --out judged.qrels
             --overwrite
     """
-    if out is None:
+    if drawing.more is not None:
+        given.refuse(_OF_FIRST, "has no effect with --more: the design stays as it is")
+        given.refuse([*(name for name in _OF_SHEETS if name != "pool_"), "out"], "has no effect with --more")
+        _draw_more(
+            reading.folder_of("--more"),
+            drawing.more,
+            _words(names, templates, sources, source_template),
+            form,
+        )
+        return
+    if drawing.plan:
+        given.refuse(["out", "budget", "draw", "strata", "for_", "sampled"], "has no effect with --plan")
+    elif out is None:
         raise ValueError("`out` must say where to write.")
     if reading.read:
+        assert out is not None
         from owkg.cli.comparisons.pool_read import read_sheets
 
         given.refuse(_OF_POOLS, "has no effect with --read")
         read_sheets(reading, out, form, seed=seed, overwrite=overwrite)
         return
     given.refuse(_OF_SHEETS, "has no effect without --read")
+    if not drawing.plan:
+        given.refuse(["metric"], "has no effect without --plan")
+    if drawing.draw is None:
+        given.refuse(["strata", "for_", "below_depth"], "has no effect without --draw")
+    else:
+        given.refuse(["budget", "sampled"], "has no effect with --draw, which is a sample of its own")
     if not runs:
         raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
     how.require(kg)
@@ -178,15 +250,22 @@ def pool(
         "budget": budget,
         "intersect": intersect,
         "sampled": sampled,
+        "sample": drawing.plan or drawing.draw is not None,
+        "draw": drawing.draw,
+        "strata": drawing.strata,
+        "for": drawing.for_,
+        "below_depth": drawing.below_depth,
         "seed": seed,
     }
-    words = {"names": names, "templates": templates, "source": source_template}
-    if sources and source_template is None:
-        words["source"] = ""
+    words = _words(names, templates, sources, source_template)
     said = tables.reading()
     named = {"run": "RUN"} | ({} if said.said else {"candidates": "RUN"})
     with naming(named):
         words |= {"reading": how.reading(), "tables": said}
+        if drawing.plan:
+            _show_plan(systems, kg, settings, words, drawing.metric, form)
+            return
+        assert out is not None
         card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite)
     rows = card["sizes"]
     sizes = Table("", list(rows[0]), [[f"{value:,}" for value in row.values()] for row in rows])
@@ -199,6 +278,47 @@ def pool(
     else:
         show(form, {"out": out, **card}, [sizes], [told])
     for text in card["notes"] if form is Format.TABLE else ():
+        noted_line(text)
+
+
+def _words(
+    names: Path | None, templates: Path | None, sources: bool, source_template: str | None
+) -> dict[str, Any]:
+    """What a sheet says beside its candidates."""
+    blank = "" if sources and source_template is None else source_template
+    return {"names": names, "templates": templates, "source": blank}
+
+
+def _draw_more(folder: Path, count: int, words: dict[str, Any], form: Format) -> None:
+    from owkg.pools.drawn import draw_more
+
+    sheet, candidates, drawn = draw_more(folder, count, **words)
+    unit, counts = drawn.drawing.unit, drawn.drawing.counts
+    told = f"wrote {sheet}: {candidates:,} candidates to judge; {counts.sum():,} {unit} are drawn now"
+    show(form, {"sheet": sheet, "to_judge": candidates, "drawn": int(counts.sum())}, lines=[told])
+
+
+def _show_plan(
+    systems: Any, kg: Path | None, settings: dict[str, Any], words: dict[str, Any], metric: str, form: Format
+) -> None:
+    from owkg.pools.folder import planned
+
+    frame, notes = planned(systems, kg, settings, metric, reading=words["reading"], tables=words["tables"])
+    rows = [
+        [
+            row["metric"],
+            f"{row['unit']}:{row['count']}",
+            *("" if row[name] is None else f"{row[name]:.3f}" for name in ("width", "width_pair")),
+            f"{row['judgements']:,}",
+            f"{row['hours']:,.0f}",
+        ]
+        for row in frame.to_dicts()
+    ]
+    heads = ["metric", "draw", "width", "width of a difference", "judgements", "hours"]
+    title = "expected widths of 95% intervals, medians over systems and over pairs"
+    line = "hours: 45 s for a new entity and 25 s for each fact; judging one system's lists alone takes less"
+    show(form, {"plan": frame.to_dicts(), "notes": notes}, [Table(title, heads, rows)], [line])
+    for text in notes if form is Format.TABLE else ():
         noted_line(text)
 
 

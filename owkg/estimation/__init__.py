@@ -1,0 +1,26 @@
+"""Estimates from few judgements: designs, the free proxy, intervals, plans, and predictions to accept."""
+
+from owkg.estimation.annotators import ErrorRates
+from owkg.estimation.drawing import Asked, Drawing, Unit, draw
+from owkg.estimation.estimate import DrawnPool, Estimate, Missing, estimate
+from owkg.estimation.measures import measure
+from owkg.estimation.plan import plan
+from owkg.estimation.population import Population, population
+from owkg.estimation.proxy import free_proxy
+
+__all__ = [
+    "Asked",
+    "Drawing",
+    "DrawnPool",
+    "ErrorRates",
+    "Estimate",
+    "Missing",
+    "Population",
+    "Unit",
+    "draw",
+    "estimate",
+    "free_proxy",
+    "measure",
+    "plan",
+    "population",
+]

@@ -1,0 +1,82 @@
+"""Randomised prefixes: lists judged from the top to a random depth, or to their first relevant answer."""
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from owkg.estimation.measures import Measure, none_before
+from owkg.estimation.population import UNKNOWN, Population
+
+SURE = 3
+"""Ranks that every drawn query is judged down to."""
+BEYOND = 0.34
+"""Probability that a drawn query is judged below them."""
+
+
+def reach(depth: int, *, sure: int = SURE, beyond: float = BEYOND) -> Float[np.ndarray, "depth"]:
+    """pi_r: the probability that rank r of a drawn query is within reach."""
+    return np.where(np.arange(1, depth + 1) <= sure, 1.0, beyond)
+
+
+def first_relevant(rels: Float[np.ndarray, "*lists depth"]) -> Float[np.ndarray, "*lists depth"]:
+    """P(the first relevant answer stands at rank r), for labels, probabilities or corrected labels."""
+    return rels * none_before(rels)
+
+
+def needed(
+    people: Population,
+    labels: Int[np.ndarray, "candidates"],
+    rows: Int[np.ndarray, "n"],
+    deep: Int[np.ndarray, "n"],
+) -> Bool[np.ndarray, "candidates"]:
+    """The candidates whose labels are still needed, given some labels.
+
+    A list needs the labels of its answers from the top, to the depth of its query or to its first relevant
+    answer.
+    Unknown ones count as not relevant, so that the answer is everything that may still be needed.
+
+    Args:
+        people: the population.
+        labels: 1, 0 or `UNKNOWN`.
+        rows: the drawn queries.
+        deep: the depth that each may be judged to.
+    """
+    slot = people.slot[:, rows]
+    label = np.append(labels, 0)[slot]
+    found = np.cumsum(label == 1, axis=-1) - (label == 1) > 0  # a relevant answer stands above
+    wanted = (
+        ~found & (np.arange(people.depth) < deep[:, None]) & (label == UNKNOWN) & (slot < len(people.answers))
+    )
+    chosen = np.zeros(len(people.answers), bool)
+    chosen[slot[wanted]] = True
+    return chosen
+
+
+def of_prefixes(
+    of: Measure,
+    people: Population,
+    labels: Shaped[np.ndarray, "candidates"],
+    probabilities: Float[np.ndarray, "candidates"],
+    rows: Int[np.ndarray, "n"],
+    deep: Int[np.ndarray, "n"],
+    reached: Float[np.ndarray, "depth"],
+) -> Float[np.ndarray, "systems n"]:
+    """Unbiased values of a metric of the first relevant answer, one for each drawn query and system.
+
+    sum over r of w_r [p_r + 1{L >= r} / pi_r (1{first = r} - p_r)].
+
+    Args:
+        of: RR or Success.
+        people: the population.
+        labels: of the candidates; those below a prefix are not looked at.
+        probabilities: of the free proxy, with known labels.
+        rows: the drawn queries.
+        deep: L, the depth of each.
+        reached: pi_r.
+    """
+    assert of.first is not None
+    slot = people.slot[:, rows]
+    expected = first_relevant(np.append(probabilities, 0.0)[slot])
+    within = np.arange(people.depth) < deep[:, None]
+    seen = np.where(within, np.append(np.maximum(labels, 0), 0.0)[slot], 0.0)
+    first = first_relevant(seen)
+    return (expected + within / reached * (first - expected)) @ of.first(people.depth)

@@ -1,0 +1,438 @@
+"""Metrics of systems, and of pairs of systems, from queries that were drawn and judged completely."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from owkg.estimation.candidates import few_limits
+from owkg.estimation.measures import Measure, bounds, values
+from owkg.estimation.population import Population
+from owkg.estimation.prefixes import of_prefixes
+from owkg.estimation.regression import FEW_CHANGES, Fitted, Sample, fitted, most_changed, t_quantile, wilson
+from owkg.estimation.spread import prefix_spread, spread
+
+Estimates = Float[np.ndarray, "targets"]
+_FEW_FAILURES = 10  # lists without a relevant answer, below which their number has limits of its own
+
+
+class Limits(NamedTuple):
+    """Estimates of one metric: of each system, then of each pair of systems.
+
+    Attributes:
+        value, low, high: the estimates and their intervals.
+        method: of each interval: wilson, t or exact.
+        r: correlation between values and their prediction.
+        least, most: what the unknown labels leave.
+        variance, freedom: of the estimates.
+    """
+
+    value: Estimates
+    low: Estimates
+    high: Estimates
+    method: list[str]
+    r: Estimates
+    least: Estimates
+    most: Estimates
+    variance: Estimates
+    freedom: Estimates
+
+
+def contrasts(systems: int, *, pairs: bool) -> Float[np.ndarray, "targets systems"]:
+    """Rows that take values of systems to targets: each system, then first minus second of each pair."""
+    each = np.eye(systems)
+    if not pairs or systems < 2:
+        return each
+    return np.concatenate([each, [each[i] - each[j] for i, j in combinations(range(systems), 2)]])
+
+
+class Prepared(NamedTuple):
+    """What a metric needs of the population, whichever queries are drawn.
+
+    Attributes:
+        of: the metric.
+        x: covariates of all queries minus their means, [covariates, systems, queries].
+        before: values by what was known before the draw.
+        low, high: the least and largest values that the unknown labels leave.
+        floor: covariances of the values between systems under the proxy, means over the queries.
+        answers, every: relevant answers of each query, without and with all unknown candidates.
+        is_open: whether a query has an unknown candidate.
+    """
+
+    of: Measure
+    x: Float[np.ndarray, "covariates systems queries"]
+    before: Float[np.ndarray, "systems queries"]
+    low: Float[np.ndarray, "systems queries"]
+    high: Float[np.ndarray, "systems queries"]
+    floor: Float[np.ndarray, "systems systems"]
+    answers: Float[np.ndarray, "queries"]
+    every: Float[np.ndarray, "queries"]
+    is_open: Bool[np.ndarray, "queries"]
+
+
+def prepared(
+    of: Measure,
+    people: Population,
+    proxies: Sequence[Float[np.ndarray, "candidates"]],
+    *,
+    own: bool = False,
+    reached: Float[np.ndarray, "depth"] | None = None,
+) -> Prepared:
+    """What a metric needs of the population, computed once for all samples.
+
+    Args:
+        of: the metric.
+        people: the population, with the labels that were known before the draw.
+        proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor
+            of the variance.
+        own: whether the values by known answers alone are one more covariate.
+        reached: pi_r, where lists are judged to random depths; None: whole queries.
+    """
+    known = (people.label == 1).astype(float)
+    low, high = bounds(of, people)
+    covariates = [_covariate(of, people, one) for one in [*proxies, *([known] if own else [])]]
+    systems, queries = low.shape
+    floor = np.zeros((systems, systems))
+    if proxies:
+        first = proxies[0]
+        floor = spread(of, people, first) if reached is None else prefix_spread(of, people, first, reached)[0]
+    return Prepared(
+        of,
+        np.stack(covariates) if covariates else np.zeros((0, systems, queries)),
+        values(of, people, known),
+        low,
+        high,
+        floor,
+        people.relevant(known),
+        people.relevant((people.label != 0).astype(float)),
+        np.bincount(people.query[people.unknown], minlength=queries) > 0,
+    )
+
+
+Folds = tuple[Sequence[Float[np.ndarray, "candidates"]], Int[np.ndarray, "n"]]
+
+
+class _Values(NamedTuple):
+    """Means of the targets, and by how much judging changed each system's values."""
+
+    fit: Fitted
+    change: Float[np.ndarray, "systems n"]
+
+
+def truths(
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+) -> Float[np.ndarray, "candidates"]:
+    """Labels as metrics take them: unknown ones as 0; corrected labels, which are floats, as they are."""
+    real = np.issubdtype(labels.dtype, np.floating)
+    return np.asarray(labels if real else np.maximum(labels, 0), np.float64)
+
+
+def means(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    *,
+    folds: Folds | None = None,
+    pairs: bool = True,
+    of_these: bool = True,
+) -> Fitted:
+    """Means of a metric of all systems and pairs, without limits, from completely judged queries.
+
+    Args: as `of_queries`.
+    """
+    return _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these).fit
+
+
+def of_queries(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    *,
+    folds: Folds | None = None,
+    level: float = 0.95,
+    pairs: bool = True,
+    of_these: bool = True,
+    noise: Float[np.ndarray, "targets"] | None = None,
+) -> Limits:
+    """A metric of all systems and pairs, from completely judged queries.
+
+    Args:
+        ready: of `prepared`.
+        people: the population, with the labels that were known before the draw.
+        labels: of the candidates of drawn queries; others are not looked at. Floats are taken as they are:
+            corrected labels may be below 0 or above 1.
+        sample: the drawn queries.
+        folds: probabilities that were fitted to judged queries, one array a fold, without its own queries;
+            and the fold of each drawn query. They take the place of the first proxy as a covariate.
+        level: of the intervals.
+        pairs: whether pairs are estimated.
+        of_these: whether these queries are meant, rather than queries like them.
+        noise: for corrected labels, the variance that estimated error rates add to each target, 0 for known
+            rates. None: the labels have no errors.
+    """
+    if noise is not None:
+        return _corrected_limits(ready, people, labels, sample, folds, level, noise, pairs=pairs)
+    fit, change = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these)
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    least, most = _population_bounds(to, ready)
+    if of_these and len(sample.rows) == len(ready.is_open):
+        return _all_known(fit, least, most)
+    limits = _limits(fit, systems, least, most, level, len(sample.rows))
+    return _with_exact(limits, to, change, ready, sample, level)
+
+
+def _values(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    folds: Folds | None,
+    *,
+    pairs: bool,
+    of_these: bool,
+) -> _Values:
+    rows, of = sample.rows, ready.of
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    true = truths(labels)
+    relevant = people.relevant(true)
+    found = values(of, people, true, rows, relevant)
+    relevant = relevant[rows]
+    change = found - ready.before[:, rows]
+    freedom, ratio, y = None, np.zeros(systems), found
+    if of.micro:
+        weight = sample.weights
+        mean_answers = float(relevant @ weight)
+        ratio = found @ weight / mean_answers
+        y = (found - ratio[:, None] * relevant) / mean_answers
+        covered = (weight * relevant).sum() ** 2 / ((weight * relevant) ** 2).sum() - len(sample.sizes)
+        freedom = max(float(covered), 1.0)
+    x = ready.x[:, :, rows]
+    if folds is not None:
+        x = x.copy()
+        x[0] = _of_folds(of, people, folds, sample)
+    floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
+    fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=of_these)
+    if of_these and len(rows) == len(ready.is_open):
+        # Nothing is left to predict.
+        fit = fit._replace(mean=to @ y @ sample.weights, variance=np.zeros(len(to)))
+    fit = fit._replace(mean=fit.mean + to @ ratio)
+    if freedom is not None:
+        fit = fit._replace(freedom=np.minimum(fit.freedom, freedom))
+    return _Values(fit, change)
+
+
+def _corrected_limits(
+    ready: Prepared,
+    people: Population,
+    labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
+    sample: Sample,
+    folds: Folds | None,
+    level: float,
+    noise: np.ndarray,
+    *,
+    pairs: bool,
+) -> Limits:
+    """Wilson's limits of systems and Student's of pairs, from corrected labels.
+
+    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of
+    what is possible, they are taken as well, around the nearest possible value. Errors of labels do not
+    shrink as the sample nears the
+    population: nothing is taken off for a finite population.
+    """
+    systems, n = len(people.models), len(sample.rows)
+    fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=False)
+    fit = fit._replace(variance=fit.variance + noise)
+    least, most = _population_bounds(contrasts(systems, pairs=pairs), ready)
+    half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
+    beyond = (fit.mean - half < least) | (fit.mean + half > most)
+    fit = fit._replace(mean=np.clip(fit.mean, least, most))
+    found, plain = (_limits(fit, wilsons, least, most, level, n) for wilsons in (systems, 0))
+    low, high = np.minimum(found.low, plain.low), np.maximum(found.high, plain.high)
+    return found._replace(low=np.where(beyond, low, found.low), high=np.where(beyond, high, found.high))
+
+
+def _covariate(of: Measure, people: Population, probabilities: np.ndarray) -> np.ndarray:
+    """Expected values of the queries minus their mean, [systems, queries]."""
+    total = people.relevant(probabilities)
+    x = values(of, people, probabilities, None, total)
+    if of.micro:
+        x = (x - (x.sum(1) / total.sum())[:, None] * total) / total.mean()
+    return x - x.mean(1, keepdims=True)
+
+
+def _of_folds(of: Measure, people: Population, folds: tuple, sample: Sample) -> np.ndarray:
+    tables, fold = folds
+    each = np.stack([_covariate(of, people, one)[:, sample.rows] for one in tables])
+    return np.take_along_axis(each, np.asarray(fold)[None, None, :], axis=0)[0]
+
+
+def _population_bounds(to: np.ndarray, ready: Prepared) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest values of the targets over the population."""
+    low, high = ready.low, ready.high
+    if ready.of.micro:
+        is_open = high.sum(1) > low.sum(1)
+        bottom = np.where(is_open, 0.0, low.sum(1) / max(ready.every.sum(), 1.0))
+        top = np.where(is_open, 1.0, low.sum(1) / max(ready.answers.sum(), 1.0))
+    else:
+        bottom, top = low.mean(1), high.mean(1)
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    return plus @ bottom - minus @ top, plus @ top - minus @ bottom
+
+
+def _limits(
+    fit: Fitted, systems: int, least: np.ndarray, most: np.ndarray, level: float, queries: int
+) -> Limits:
+    """Wilson's limits of systems and Student's of pairs, within what is possible."""
+    half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
+    low, high = fit.mean - half, fit.mean + half
+    bottom, top = wilson(fit, level, queries)
+    single = np.arange(len(fit.mean)) < systems
+    low, high = np.where(single, bottom, low), np.where(single, top, high)
+    value = np.clip(fit.mean, least, most)
+    low, high = np.clip(np.minimum(low, value), least, most), np.clip(np.maximum(high, value), least, most)
+    method = ["wilson"] * systems + ["t"] * (len(fit.mean) - systems)
+    return Limits(value, low, high, method, fit.r, least, most, fit.variance, fit.freedom)
+
+
+def _all_known(fit: Fitted, least: np.ndarray, most: np.ndarray) -> Limits:
+    """The values themselves, once every query is judged."""
+    method = ["exact"] * len(fit.mean)
+    return Limits(fit.mean, fit.mean, fit.mean, method, fit.r, least, most, fit.variance, fit.freedom)
+
+
+def _with_exact(
+    limits: Limits, to: np.ndarray, change: np.ndarray, ready: Prepared, sample: Sample, level: float
+) -> Limits:
+    """The limits, joined with exact ones where fewer than `FEW_CHANGES` drawn queries say anything new.
+
+    A query says something new if judging changed its value. How many of the population may have changed has
+    an exact limit; in the worst case they are those with the largest room.
+    """
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    moved = np.abs(to @ change) > 1e-12
+    count = moved.sum(1)
+    lows, highs, method = limits.low.copy(), limits.high.copy(), list(limits.method)
+    rise, fall = ready.high - ready.before, ready.before - ready.low
+    for i in np.flatnonzero((count < FEW_CHANGES) & (limits.most > limits.least)):
+        at_most = _changed(moved[i], ready.is_open, sample, level)
+
+        def room(values: np.ndarray, at_most: int = at_most) -> float:
+            return _largest(values[ready.is_open], at_most)
+
+        if ready.of.micro:
+            bottoms, tops = np.array([_worst_ratio(ready, s, room) for s in range(len(rise))]).T
+            bottom, top = plus[i] @ bottoms - minus[i] @ tops, plus[i] @ tops - minus[i] @ bottoms
+        else:
+            base = float((to[i] @ ready.before).mean())
+            bottom = base - room(plus[i] @ fall + minus[i] @ rise) / len(ready.is_open)
+            top = base + room(plus[i] @ rise + minus[i] @ fall) / len(ready.is_open)
+        lows[i] = max(min(lows[i], bottom), limits.least[i])
+        highs[i] = min(max(highs[i], top), limits.most[i])
+        method[i] = "exact"
+    return limits._replace(low=lows, high=highs, method=method)
+
+
+def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -> tuple[float, float]:
+    """Limits of a micro metric of a system where few queries may have changed."""
+    total, known = ready.before[s].sum(), max(ready.answers.sum(), 1.0)
+    least = max(total - room(ready.before[s] - ready.low[s]), 0.0) / (
+        known + room(ready.every - ready.answers)
+    )
+    return least, min((total + room(ready.high[s] - ready.before[s])) / known, 1.0)
+
+
+def _changed(moved: np.ndarray, is_open: np.ndarray, sample: Sample, level: float) -> int:
+    """The most queries that may have changed: the limit of each stratum, at a level that they share."""
+    own = 1 - (1 - level) / len(sample.sizes)
+    total = 0
+    for h, size in enumerate(sample.sizes):
+        here = sample.stratum == h
+        drawn = int(is_open[sample.rows[here]].sum()) if len(sample.sizes) == 1 else int(here.sum())
+        whole = int(is_open.sum()) if len(sample.sizes) == 1 else int(size)
+        total += most_changed(int(moved[here].sum()), drawn, whole, own)
+    return min(total, int(is_open.sum()))
+
+
+def _largest(values: np.ndarray, count: int) -> float:
+    """The sum of the largest values."""
+    if count >= len(values):
+        return float(values.sum())
+    return float(np.partition(values, len(values) - count)[len(values) - count :].sum()) if count > 0 else 0.0
+
+
+def of_prefix_queries(
+    ready: Prepared,
+    people: Population,
+    labels: Shaped[np.ndarray, "candidates"],
+    proxy: Float[np.ndarray, "candidates"],
+    sample: Sample,
+    deep: Int[np.ndarray, "n"],
+    reached: Float[np.ndarray, "depth"],
+    *,
+    level: float = 0.95,
+    pairs: bool = True,
+) -> Limits:
+    """A metric of the first relevant answer of all systems and pairs, from lists judged to random depths.
+
+    Args:
+        ready: of `prepared`.
+        people: the population, with the labels that were known before the draw.
+        labels: of the candidates of drawn prefixes; others are not looked at.
+        proxy: probabilities of the candidates.
+        sample: the drawn queries.
+        deep: the depth that each may be judged to.
+        reached: pi_r.
+        level: of the intervals.
+        pairs: whether pairs are estimated.
+    """
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    y = of_prefixes(ready.of, people, labels, proxy, sample.rows, deep, reached)
+    x = ready.x[:, :, sample.rows]
+    floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
+    # A drawn query is itself estimated where its prefix was cut, so that no finite population corrects the
+    # variance.
+    fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=False)
+    least, most = _population_bounds(to, ready)
+    limits = _limits(fit, systems, least, most, level, len(sample.rows))
+    assert ready.of.first is not None
+    weights = ready.of.first(people.depth)
+    if set(weights.tolist()) - {0.0, 1.0}:
+        return limits
+    last = int(weights.sum())
+    seen = np.append(np.maximum(labels, 0), 0.0)[people.slot[:, sample.rows, :last]]
+    failed = (seen.max(-1) == 0) & (deep >= last)
+    chance = reached[last - 1]
+    return _with_failures(limits, to, failed, sample.weights / chance, level, cut=bool(chance < 1))
+
+
+def _with_failures(
+    limits: Limits,
+    to: np.ndarray,
+    failed: Bool[np.ndarray, "systems n"],
+    weight: np.ndarray,
+    level: float,
+    *,
+    cut: bool,
+) -> Limits:
+    """The limits of Success, joined with gamma limits of the share of failures where few are seen.
+
+    A failure is seen only where a list is judged to the end, and counts 1 / (pi n / N) of N.
+    """
+    ends = np.array([few_limits(one.astype(float), weight, level) for one in failed])
+    low, high = np.maximum(1 - ends[:, 1], 0), np.minimum(1 - ends[:, 0], 1)
+    few = failed.sum(1) < (_FEW_FAILURES if cut else FEW_CHANGES)
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    joined = (np.abs(to) @ few) > 0
+    bottom = np.where(joined, np.minimum(limits.low, plus @ low - minus @ high), limits.low)
+    top = np.where(joined, np.maximum(limits.high, plus @ high - minus @ low), limits.high)
+    method = ["gamma" if one else name for one, name in zip(joined, limits.method, strict=True)]
+    return limits._replace(
+        low=np.maximum(bottom, limits.least), high=np.minimum(top, limits.most), method=method
+    )

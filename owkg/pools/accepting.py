@@ -1,0 +1,307 @@
+"""Predictions of a run that may enter a graph at a stated precision, from a few judgements drawn at "
+"random."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from jaxtyping import Int
+
+from owkg import checks
+from owkg.checks import StrPath
+from owkg.errors import ArgumentError, naming
+from owkg.estimation.acceptance import Nested, OneSet, State, by_relation, nested, one_set
+from owkg.estimation.permanent import permanent_numbers
+from owkg.estimation.population import UNKNOWN
+from owkg.ir import POOLED
+from owkg.judge.qrels import judgements_checked, merged, read_judgements
+from owkg.judge.runs import ranked, without_known
+from owkg.judge.schema import QRELS
+from owkg.kg import KnowledgeGraph, fact_splits
+from owkg.kg.names import TOPIC
+from owkg.pools.annotation import is_sheet, read_sheet, write_sheet
+
+TRIPLE = ("head", "relation", "tail")
+DEPTH = 10
+"""How many answers of each list are predictions, unless somebody says otherwise."""
+
+
+class Accepted(NamedTuple):
+    """Predictions of a run, and whether they have a precision.
+
+    Attributes:
+        state: accepted, open or refused. By relation: accepted where some relation is, open where none is and
+            some are open.
+        precision: wanted.
+        level: of confidence.
+        method: martingale (one set, judged one by one) or hypergeometric (nested sets from a fixed draw).
+        candidates: the set, best first: head, relation, tail, score, place, side, query, answer, and label,
+            1, 0
+            or null.
+        accepted: the rows of it that are accepted, without those judged wrong.
+        judged: candidates judged so far.
+        errors: those of them that are wrong.
+        lower: lower limit of the precision of the whole set, at the level; None of nested sets.
+        statements: what is promised, as sentences, and what is not.
+        by: a row a relation: relation, candidates, judged, errors, state, lower; None unless asked for.
+        following: the candidates to judge next, in the order of the draw.
+    """
+
+    state: State
+    precision: float
+    level: float
+    method: str
+    candidates: pl.DataFrame
+    accepted: pl.DataFrame
+    judged: int
+    errors: int
+    lower: float | None
+    statements: list[str]
+    by: pl.DataFrame | None
+    following: pl.DataFrame
+
+
+def predictions(run: pl.DataFrame, graph: KnowledgeGraph, size: int, *, depth: int = DEPTH) -> pl.DataFrame:
+    """The best predictions of a system that the graph does not know, best first.
+
+    A triple that answers a query for its head and one for its tail is one prediction, with its better score.
+    Scores are
+    compared over queries, as the system gives them.
+
+    Args:
+        run: of one system.
+        graph: whose facts, of all splits, are known.
+        size: how many predictions.
+        depth: how many answers of each list are predictions.
+
+    Raises:
+        ValueError: naming `run` or `size`, if the run has several systems, or fewer predictions.
+    """
+    count = checks.whole("size", size, 1)
+    if (run["relation"] == TOPIC).any():
+        raise ArgumentError("run", "must answer queries of a graph, got topics.")
+    names = run["model"].unique().sort().to_list()
+    if len(names) != 1:
+        raise ArgumentError("run", f"must be of one system, got {', '.join(names)}: `system` names one.")
+    lists = ranked(without_known(run, graph, list(fact_splits(graph))), depth=depth)
+    is_tail = pl.col("side") == "tail"
+    rows = lists.with_columns(
+        head=pl.when(is_tail).then("entity").otherwise("answer"),
+        tail=pl.when(is_tail).then("answer").otherwise("entity"),
+    ).sort("score", *TRIPLE, "side", descending=[True, False, False, False, False])
+    rows = rows.unique(TRIPLE, keep="first", maintain_order=True)
+    if len(rows) < count:
+        raise ArgumentError(
+            "size", f"must be at most the {len(rows):,} predictions to depth {depth}, got {count:,}."
+        )
+    return rows.head(count).select(
+        *TRIPLE,
+        "score",
+        place=pl.int_range(1, count + 1),
+        side="side",
+        query="query",
+        entity="entity",
+        answer="answer",
+    )
+
+
+def accept(
+    run: pl.DataFrame,
+    graph: KnowledgeGraph,
+    judged: pl.DataFrame | None = None,
+    *,
+    precision: float,
+    size: int = 1000,
+    depth: int = DEPTH,
+    by: str | None = None,
+    drawn: int | None = None,
+    seed: int = 0,
+    ci: float = 0.95,
+) -> Accepted:
+    """Whether the best predictions of a system have a precision, by judgements in a random order.
+
+    The promise is of this set: it is accepted, without having the precision, in at most 5 of 100 draws. No
+    assumption is made of which predictions are right.
+
+    Args:
+        run: of one system, columns as of `owkg.judge.read_runs`.
+        graph: whose facts are known.
+        judged: judgements so far, columns query, side, entity, relation, answer, relevance; None: none yet.
+        precision: wanted, in (0, 1].
+        size: predictions of the set; with `drawn`, of the region that nested sets are chosen from.
+        depth: how many answers of each list are predictions.
+        by: "relation" for a promise of each relation; None: of the set.
+        drawn: size of a fixed draw, from which the largest of ten nested sets is accepted; None: one set is
+            judged one
+            by one, and may be looked at after each judgement.
+        seed: of the order of the draw.
+        ci: level of confidence.
+
+    Raises:
+        ValueError: if an argument is out of range, or a prediction is judged before its turn.
+    """
+    if by not in (None, "relation"):
+        raise ArgumentError("by", f"must be relation or absent, got {by!r}.")
+    if by and drawn is not None:
+        raise ArgumentError("drawn", "must be absent by relation: each relation is judged one by one.")
+    found = predictions(run, graph, size, depth=depth)
+    labels = _labels(found, judged)
+    order = np.argsort(permanent_numbers(seed, *(found[name] for name in TRIPLE)), kind="stable")
+    found = found.with_columns(label=pl.Series(labels).cast(pl.Int64).replace(UNKNOWN, None))
+    left = order[labels[order] == UNKNOWN]
+    following = found[left]
+    with naming({"labels": "`judged`"}):
+        if by:
+            return _of_relations(found, labels, order, following, precision, ci)
+        if drawn is not None:
+            test = nested(labels, order, drawn, precision=precision, level=ci)
+            return _of_nested(found, labels, test, following, drawn)
+        test = one_set(labels, order, precision=precision, level=ci)
+    return _of_set(found, labels, test, following)
+
+
+def _counts(labels: Int[np.ndarray, "candidates"]) -> tuple[int, int]:
+    return int((labels != UNKNOWN).sum()), int((labels == 0).sum())
+
+
+def _of_set(found: pl.DataFrame, labels: np.ndarray, test: OneSet, following: pl.DataFrame) -> Accepted:
+    judged, errors = _counts(labels)
+    chosen = found.filter(pl.col("label").is_null() | (pl.col("label") == 1))
+    kept = chosen if test.state is State.ACCEPTED else found.clear()
+    rest = "Nothing is promised of single relations or smaller sets."
+    return Accepted(
+        test.state, test.precision, test.level, "martingale", found, kept, judged, errors, test.lower,
+        [test.statement, rest], None, following if test.state is State.OPEN else following.clear(),
+    )  # fmt: skip
+
+
+def _of_nested(
+    found: pl.DataFrame, labels: np.ndarray, test: Nested, following: pl.DataFrame, drawn: int
+) -> Accepted:
+    judged, errors = _counts(labels)
+    kept = found.head(test.accepted).filter(pl.col("label").is_null() | (pl.col("label") == 1))
+    if judged < drawn:
+        said = f"Open: {judged:,} of {drawn:,} drawn predictions are judged; sets are tested when all are."
+    elif test.accepted:
+        said = (
+            f"Accepted: the best {test.accepted:,} predictions have a precision of at least "
+            f"{test.precision:g} with "
+            f"{100 * test.level:g} % confidence."
+        )
+    else:
+        said = f"Refused: no nested set is shown to have a precision of {test.precision:g}."
+    return Accepted(
+        test.state, test.precision, test.level, "hypergeometric", found,
+        kept if judged >= drawn else found.clear(),
+        judged, errors, None, [said], None, following.head(max(drawn - judged, 0)),
+    )  # fmt: skip
+
+
+def _of_relations(
+    found: pl.DataFrame,
+    labels: np.ndarray,
+    order: np.ndarray,
+    following: pl.DataFrame,
+    precision: float,
+    level: float,
+) -> Accepted:
+    names = found["relation"].unique().sort()
+    number = found["relation"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
+    tests = by_relation(labels, order, number, precision=precision, level=level)
+    rows = [
+        {
+            "relation": names[one.relation],
+            "candidates": one.found.size,
+            "judged": one.found.judged,
+            "errors": one.found.errors,
+            "state": str(one.state),
+            "lower": one.found.lower,
+        }
+        for one in tests
+        if isinstance(one.found, OneSet)
+    ]
+    table = pl.DataFrame(rows).sort("candidates", "relation", descending=[True, False])
+    states = {row["relation"]: row["state"] for row in rows}
+    good = [name for name, state in states.items() if state == State.ACCEPTED]
+    kept = found.filter(pl.col("relation").is_in(good), pl.col("label").is_null() | (pl.col("label") == 1))
+    is_open = [name for name, state in states.items() if state == State.OPEN]
+    state = State.ACCEPTED if good else State.OPEN if is_open else State.REFUSED
+    judged, errors = _counts(labels)
+    said = [
+        f"{len(good):,} of {len(states):,} relations are accepted at a precision of at least {precision:g}, "
+        f"each with "
+        f"{100 * level:g} % confidence.",
+        "Each relation is a promise of its own: of many accepted ones some may lack the precision.",
+    ]
+    return Accepted(
+        state, precision, level, "martingale", found, kept, judged, errors, None, said, table,
+        following.filter(pl.col("relation").is_in(is_open)),
+    )  # fmt: skip
+
+
+def _labels(found: pl.DataFrame, judged: pl.DataFrame | None) -> Int[np.ndarray, "candidates"]:
+    """What is judged of each prediction, whichever of its two queries asked for it."""
+    if judged is None:
+        return np.full(len(found), UNKNOWN)
+    is_tail = pl.col("side") == "tail"
+    said = judgements_checked("judged", judged).filter(pl.col("relevance") != POOLED)
+    said = said.with_columns(
+        head=pl.when(is_tail).then("entity").otherwise("answer"),
+        tail=pl.when(is_tail).then("answer").otherwise("entity"),
+        right=(pl.col("relevance") > 0).cast(pl.Int64),
+    )
+    torn = said.filter(pl.col("right").n_unique().over(TRIPLE) > 1)
+    if len(torn):
+        row = torn.row(0, named=True)
+        raise ArgumentError(
+            "judged", f"must not contradict itself: {row['answer']!r} to {row['query']!r} is both."
+        )
+    other = said.join(found, on=TRIPLE, how="anti", maintain_order="left")
+    if len(other):
+        row = other.row(0, named=True)
+        raise ArgumentError(
+            "judged",
+            f"must be of the {len(found):,} predictions: {row['answer']!r} to {row['query']!r} is none; "
+            f"another size, "
+            "depth or run has others.",
+        )
+    said = said.select(*TRIPLE, "right").unique()
+    labels = found.join(said, on=TRIPLE, how="left", maintain_order="left")["right"]
+    return labels.fill_null(UNKNOWN).to_numpy()
+
+
+def judged_predictions(paths: Sequence[Path]) -> pl.DataFrame | None:
+    """The judgements of sheets, where blank labels are not judged yet, and of files of qrels; None of no
+    file.
+
+    Raises:
+        ValueError: naming file and line, if one is malformed, or two contradict each other.
+    """
+    found: pl.DataFrame | None = None
+    for path in paths:
+        own = (read_sheet(path, blank=True) if is_sheet(path) else read_judgements(path)).select(QRELS)
+        found = own if found is None else merged(found, own)
+    return found
+
+
+def write_next(found: Accepted, path: StrPath, rows: int) -> int:
+    """Writes a sheet of the predictions to judge next, in the order of the draw; gives how many there are."""
+    asked = found.following.head(rows)
+    if len(asked):
+        write_sheet(asked, path, seed=0, in_order=True)
+    return len(asked)
+
+
+def accepted_table(found: Accepted, source: str) -> pl.DataFrame:
+    """The accepted triples with where they come from."""
+    return found.accepted.select(
+        *TRIPLE,
+        "score",
+        "place",
+        judged=pl.col("label").is_not_null(),
+        run=pl.lit(source),
+        precision=pl.lit(found.precision),
+        level=pl.lit(found.level),
+    )

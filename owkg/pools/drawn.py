@@ -1,0 +1,285 @@
+"""The files of a design in the folder of a pool: what could be drawn, what is drawn, sheets in order."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from jaxtyping import Int
+
+from owkg.errors import ArgumentError
+from owkg.estimation.drawing import Asked, Drawing, Unit, depths, draw
+from owkg.estimation.estimate import DrawnPool
+from owkg.estimation.permanent import permanent_numbers
+from owkg.estimation.population import Population, population
+from owkg.estimation.prefixes import BEYOND, SURE
+from owkg.estimation.proxy import free_proxy
+from owkg.files.parquet import read_parquet
+from owkg.files.storage import checksum, checksums, read_metadata, write_metadata, written_aside
+from owkg.judge.qrels import read_judgements
+from owkg.judge.runs import read_runs
+from owkg.pools.annotation import read_names, write_sheet
+from owkg.pools.design import Design, write_design
+from owkg.pools.read_back import pool_card, require_as_written
+from owkg.pools.templates import read_templates
+
+DESIGN = "design.json"
+"""What says how units are drawn, and how many."""
+DRAWN = "design.tsv"
+"""The drawn units, in the order of judging."""
+FRAME = "frame.parquet"
+"""All units that could be drawn, with their strata."""
+_VERSION = 1
+_UNITS = ", ".join(f"{unit}:N" for unit in Unit)
+
+
+def asked_of(text: str, strata: str | None = None, aims: str | None = None) -> Asked:
+    """What a user asks to draw.
+
+    Args:
+        text: queries:60, prefixes:100, candidates:400 or below:400.
+        strata: "size", or None.
+        aims: what candidates are drawn for: metrics, such as "p@10", or a pair and metrics, "A-B" or
+            "A-B:p@10"; None: P at the depth of
+            the pool.
+
+    Raises:
+        ValueError: naming `draw` or `for`.
+    """
+    name, _, count = text.partition(":")
+    if name not in tuple(Unit) or not count.isdecimal() or not int(count):
+        raise ArgumentError("draw", f"must be one of {_UNITS}, N a whole number of at least 1, got {text!r}.")
+    pair = None
+    if aims is not None and "-" in aims:
+        systems, _, aims = aims.partition(":")
+        first, _, second = systems.partition("-")
+        pair = (first, second)
+    names = [one.strip() for one in (aims or "").split(",") if one.strip()]
+    return Asked(Unit(name), int(count), strata, names, pair)
+
+
+def drawn_pool(lists: pl.DataFrame, known: pl.DataFrame, settings: Mapping[str, Any]) -> DrawnPool:
+    """The pool of some lists with a design drawn from it.
+
+    Args:
+        lists: runs, to the depth that the design reaches.
+        known: judgements before the draw.
+        settings: depth, draw, strata, for, below_depth, seed.
+    """
+    depth = settings["depth"]
+    asked = asked_of(settings["draw"], settings["strata"], settings["for"])
+    people = population(lists, _reach(asked.unit, settings), known)
+    proxy = free_proxy(people)
+    drawing = draw(people, asked, seed=settings["seed"], proxy=proxy, below=depth)
+    return DrawnPool(people, drawing, proxy, known, depth)
+
+
+def reach_of(settings: Mapping[str, Any]) -> int:
+    """How deep the lists of a pool are kept: to its depth, or to where a design draws below it."""
+    if not settings.get("draw"):
+        return settings["depth"]
+    return _reach(asked_of(settings["draw"]).unit, settings)
+
+
+def _reach(unit: Unit, settings: Mapping[str, Any]) -> int:
+    depth, below = settings["depth"], settings["below_depth"]
+    if unit is not Unit.BELOW:
+        return depth
+    if below <= depth:
+        raise ArgumentError("below_depth", f"must be below the depth of the pool, {depth}, got {below}.")
+    return below
+
+
+def asked_candidates(drawn: DrawnPool, batch: int = 0) -> pl.DataFrame:
+    """The candidates that a batch asks about, in the order of its sheet.
+
+    Queries stand in the order of the draw. Their candidates are shuffled; of prefixes they stand by their
+    best rank, so
+    that judging may stop at the first relevant answer of each list.
+    """
+    people, drawing = drawn.people, drawn.drawing
+    order, batches = drawing.order()
+    units = order[batches == batch]
+    chosen = np.flatnonzero(drawing.candidates(people, people.label, units))
+    rows = people.pairs(chosen)
+    if drawing.unit.of_queries:
+        turn = np.full(len(people.queries), len(units))
+        turn[drawing.frame[units]] = np.arange(len(units))
+        place = turn[people.query[chosen]]
+        within = permanent_numbers(drawing.seed, rows["query"], rows["answer"])
+        if drawing.unit is Unit.PREFIXES:
+            places = people.places[:, chosen]
+            within = within + np.where(places > 0, places, people.depth + 1).min(0)
+        return rows[np.lexsort((within, place))]
+    at = np.full(len(people.answers), len(units))
+    at[drawing.frame[units]] = np.arange(len(units))
+    return rows[np.argsort(at[chosen], kind="stable")]
+
+
+def write_drawn(folder: Path, drawn: DrawnPool, settings: Mapping[str, Any], sheets: list[str]) -> None:
+    """Writes the design of a pool, what could be drawn and what is drawn."""
+    people, drawing = drawn.people, drawn.drawing
+    frame = _units(people, drawing.unit, drawing.frame).with_columns(
+        stratum=pl.Series(drawing.stratum, dtype=pl.Int32)
+    )
+    if not (folder / FRAME).is_file():
+        frame.write_parquet(folder / FRAME)
+    order, batches = drawing.order()
+    table = frame[order].with_columns(
+        place=pl.Series(np.arange(1, len(order) + 1)),
+        batch=pl.Series(batches + 1),
+        probability=pl.Series(drawing.probabilities[order]),
+    )
+    if drawing.deep is not None:
+        table = table.with_columns(depth=pl.Series(drawing.deep[order]))
+    with written_aside(folder / DRAWN) as aside:
+        table.write_csv(aside, separator="\t")
+    said = {
+        "version": _VERSION,
+        "unit": str(drawing.unit),
+        "seed": drawing.seed,
+        "depth": drawn.depth,
+        "reach": people.depth,
+        "strata": settings["strata"],
+        "for": settings["for"],
+        "prefixes": {"sure": SURE, "beyond": BEYOND} if drawing.deep is not None else None,
+        "frame": {"units": len(drawing.frame), "sha256": checksum(folder / FRAME)},
+        "sizes": drawing.sizes.tolist(),
+        "batches": [
+            {"drawn": batch.tolist(), "sheet": sheet}
+            for batch, sheet in zip(drawing.batches, sheets, strict=True)
+        ],
+    }
+    with written_aside(folder / DESIGN) as aside:
+        aside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+
+
+def _units(people: Population, unit: Unit, frame: Int[np.ndarray, "units"]) -> pl.DataFrame:
+    if unit.of_queries:
+        return people.queries[frame].select("query")
+    return people.pairs(frame).select("query", "answer")
+
+
+def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
+    """A pool with its design, as it was written; and the names of its sheets.
+
+    Raises:
+        ValueError: naming the folder or file, if it is no pool, has no design, or is not as it was written.
+        OSError: if a file cannot be opened.
+    """
+    card = pool_card(folder)
+    file = folder / DESIGN
+    if not file.is_file():
+        raise ValueError(
+            f"{folder}: has no {DESIGN}: its candidates were not drawn at random, so that their judgements "
+            f"are "
+            "known answers and no sample; owkg pool --draw makes a pool that has one."
+        )
+    require_as_written(folder, card, changed=False)
+    said = _said(file)
+    known = read_judgements(folder / "pool.qrels", topics="allowed").filter(pl.col("relevance") >= 0)
+    lists = read_runs([folder / "runs.trec.gz"], topics="allowed")
+    people = population(lists, said["reach"], known)
+    unit = Unit(said["unit"])
+    table = read_parquet(folder / FRAME)
+    frame = _found(people, unit, table, folder / FRAME)
+    names = _units(people, unit, frame)
+    place = permanent_numbers(said["seed"], *(names[name] for name in names.columns))
+    batches = tuple(np.array(batch["drawn"]) for batch in said["batches"])
+    stratum = table["stratum"].to_numpy().astype(np.int64)
+    drawing = Drawing(unit, said["seed"], frame, stratum, place, batches, None)
+    if unit is Unit.PREFIXES:
+        drawing = drawing._replace(deep=depths(people, drawing.seed))
+    if drawing.sizes.tolist() != said["sizes"] or (drawing.counts > drawing.sizes).any():
+        raise ValueError(f"{file}: the strata are not those of {FRAME}.")
+    sheets = [batch["sheet"] for batch in said["batches"]]
+    return DrawnPool(people, drawing, free_proxy(people), known, said["depth"]), sheets
+
+
+def _said(file: Path) -> dict[str, Any]:
+    try:
+        said = json.loads(file.read_text(encoding="utf-8"))
+        version = said["version"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{file}: is no design of a pool.") from None
+    if version != _VERSION:
+        raise ValueError(f"{file}: is of version {version}, and this owkg reads version {_VERSION}.")
+    return said
+
+
+def _found(people: Population, unit: Unit, table: pl.DataFrame, file: Path) -> Int[np.ndarray, "units"]:
+    """The units of a file in the population."""
+    if unit.of_queries:
+        names = people.queries.select("query").with_row_index("at")
+    else:
+        names = pl.DataFrame(
+            {"query": people.queries["query"].gather(people.query), "answer": people.answers}
+        ).with_row_index("at")
+    on = names.columns[1:]
+    found = table.select(on).join(names, on=on, how="left", maintain_order="left")["at"]
+    if found.null_count():
+        raise ValueError(f"{file}: holds {unit} that the runs of the pool do not have.")
+    return found.to_numpy().astype(np.int64)
+
+
+def draw_more(
+    folder: Path,
+    count: int,
+    *,
+    names: Path | None = None,
+    templates: Path | None = None,
+    source: str | None = None,
+) -> tuple[Path, int, DrawnPool]:
+    """Draws further units of a pool by its design, and writes their sheet; what was drawn and judged stays.
+
+    Args:
+        folder: of the pool.
+        count: further units.
+        names, templates: files of words for the sheet; None: none.
+        source: of `owkg.pools.annotation.write_sheet`.
+
+    Returns:
+        (the sheet, its candidates, the pool with the larger draw).
+
+    Raises:
+        ValueError: naming the folder or `more`.
+    """
+    drawn, sheets = read_drawn(folder)
+    drawn = drawn._replace(drawing=drawn.drawing.more(count))
+    batch = len(sheets)
+    rows = asked_candidates(drawn, batch)
+    name = f"sheet{batch + 1}.tsv"
+    if len(rows):
+        labels, descriptions = ({}, {}) if names is None else read_names(names)
+        relations = drawn.people.queries["relation"].unique().to_list()
+        own = {} if templates is None else read_templates(templates, relations)
+        words = {"labels": labels, "descriptions": descriptions, "templates": own, "source": source}
+        write_sheet(rows, folder / name, seed=drawn.drawing.seed, in_order=True, **words)
+        write_design(folder / name, Design.DRAWN, depth=drawn.depth)
+    card = read_metadata(folder)
+    write_drawn(folder, drawn, card["settings"], [*sheets, name])
+    left = card["to_judge"] + card["beyond_budget"]
+    now = checksums(folder)
+    kept = {name: sha for name, sha in card["sha256"].items() if name not in (DESIGN, DRAWN)}
+    card |= {
+        "to_judge": card["to_judge"] + len(rows),
+        "beyond_budget": left - card["to_judge"] - len(rows),
+        "sha256": kept
+        | {one: now[one] for one in (DESIGN, DRAWN, name, f"{name}{'.design.json'}") if one in now},
+    }
+    write_metadata(folder, card)
+    return folder / name, len(rows), drawn
+
+
+def require_same_runs(folder: Path, runs: Iterable[Path]) -> None:
+    """Raises ValueError if files are not those that were pooled."""
+    pooled = {one["sha256"]: one["file"] for one in pool_card(folder)["runs"]}
+    for path in runs:
+        if checksum(path) not in pooled:
+            raise ValueError(
+                f"{path}: is none of the runs of {folder} ({', '.join(pooled.values())}), or has changed "
+                f"since: "
+                "only pooled systems have an estimate."
+            )

@@ -1,0 +1,183 @@
+"""Predictions accepted at a precision: which they are, in which order they are judged, what is promised."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import owkg
+from owkg.judge.runs import run_from_lists
+from owkg.kg import KnowledgeGraph
+from owkg.pools.accepting import judged_predictions, predictions, write_next
+
+ENTITIES = tuple(f"e{i:03d}" for i in range(120))
+RELATIONS = ("likes", "knows")
+GRAPH = KnowledgeGraph(ENTITIES, RELATIONS, {"train": np.array([[0, 0, 1], [3, 1, 4]], np.int32)})
+
+
+def run_of(side="tail", queries=60, seed=0):
+    rng = np.random.default_rng(seed)
+    answers = np.stack([rng.permutation(120)[:6] for _ in range(queries)])
+    scores = -np.sort(-rng.random((queries, 6)), axis=1)
+    relation = np.arange(queries) % 2
+    return run_from_lists(
+        "m", side, np.arange(queries), relation, answers, scores, entities=ENTITIES, relations=RELATIONS
+    )
+
+
+def labelled(found, right):
+    """Judgements of rows of the set; `right` says which are."""
+    return found.select("query", "side", "entity", "relation", "answer").with_columns(
+        relevance=pl.Series(np.asarray(right, np.int64))
+    )
+
+
+def test_predictions_are_the_best_triples_that_nobody_knows():
+    run = run_of()
+    known = run.sort("score", descending=True).row(0, named=True)
+    triple = [
+        [ENTITIES.index(known["entity"]), RELATIONS.index(known["relation"]), ENTITIES.index(known["answer"])]
+    ]
+    graph = GRAPH._replace(splits={"train": np.array(triple, np.int32)})
+    found = predictions(run, graph, 50)
+    assert found["score"].is_sorted(descending=True)
+    assert found["place"].to_list() == list(range(1, 51))
+    rest = run.filter(~((pl.col("query") == known["query"]) & (pl.col("answer") == known["answer"])))
+    assert found["score"].to_list() == rest["score"].sort(descending=True).head(50).to_list()
+
+
+def test_a_triple_that_both_sides_ask_for_is_one_prediction():
+    labels = {"entities": ENTITIES, "relations": RELATIONS}
+    one = run_from_lists("m", "tail", [5], [0], [[7, 8]], [[0.5, 0.4]], **labels)
+    other = run_from_lists("m", "head", [7], [0], [[5, 9]], [[0.9, 0.3]], **labels)
+    found = predictions(pl.concat([one, other]), GRAPH, 3)
+    assert found.select("head", "tail", "score").rows() == [
+        ("e005", "e007", 0.9),
+        ("e005", "e008", 0.4),
+        ("e009", "e007", 0.3),
+    ]
+
+
+def test_one_set_is_judged_until_it_is_accepted(tmp_path):
+    run = run_of()
+    start = owkg.accept(run, GRAPH, precision=0.8, size=200)
+    assert (start.state, start.judged, len(start.following)) == ("open", 0, 200)
+    assert start.accepted.is_empty()
+    right = owkg.accept(run, GRAPH, labelled(start.following.head(60), [1] * 60), precision=0.8, size=200)
+    assert (right.state, right.errors, len(right.accepted)) == ("accepted", 0, 200)
+    assert right.lower > 0.9
+    wrong = owkg.accept(
+        run, GRAPH, labelled(start.following.head(60), [0] * 41 + [1] * 19), precision=0.8, size=200
+    )
+    assert (wrong.state, len(wrong.accepted)) == ("refused", 0)
+    # Predictions that were judged wrong do not enter the graph.
+    some = owkg.accept(
+        run, GRAPH, labelled(start.following.head(80), [0, *[1] * 79]), precision=0.8, size=200
+    )
+    assert (some.state, len(some.accepted)) == ("accepted", 199)
+    assert write_next(right, tmp_path / "none.tsv", 5) == 0
+
+
+def test_the_order_is_random_and_the_same_for_a_seed():
+    run = run_of()
+    one, same, other = (owkg.accept(run, GRAPH, precision=0.8, size=200, seed=s).following for s in (0, 0, 1))
+    assert one.equals(same)
+    assert not one.equals(other)
+    assert abs(np.corrcoef(one["place"], np.arange(200))[0, 1]) < 0.25
+    shuffled = run.sample(fraction=1.0, shuffle=True, seed=3)
+    assert owkg.accept(shuffled, GRAPH, precision=0.8, size=200).following.equals(one)
+
+
+def test_a_judgement_of_either_query_counts():
+    run = run_of()
+    start = owkg.accept(run, GRAPH, precision=0.8, size=200)
+    first = start.following.row(0, named=True)
+    head = pl.DataFrame(
+        {
+            "query": [f"?|{first['relation']}|{first['tail']}"],
+            "side": ["head"],
+            "entity": [first["tail"]],
+            "relation": [first["relation"]],
+            "answer": [first["head"]],
+            "relevance": [1],
+        }
+    )
+    assert owkg.accept(run, GRAPH, head, precision=0.8, size=200).judged == 1
+
+
+def test_nested_sets_wait_for_the_whole_draw():
+    run = run_of()
+    start = owkg.accept(run, GRAPH, precision=0.7, size=200, drawn=80)
+    assert len(start.following) == 80
+    order = start.following
+    good = (order["place"] <= 120).cast(pl.Int64).to_numpy()
+    half = owkg.accept(run, GRAPH, labelled(order.head(40), good[:40]), precision=0.7, size=200, drawn=80)
+    assert (half.state, len(half.accepted), len(half.following)) == ("open", 0, 40)
+    whole = owkg.accept(run, GRAPH, labelled(order, good), precision=0.7, size=200, drawn=80)
+    assert whole.state == "accepted"
+    assert 60 <= whole.accepted["place"].max() <= 160
+
+
+def test_each_relation_is_a_promise_of_its_own():
+    run = run_of()
+    start = owkg.accept(run, GRAPH, precision=0.8, size=200, by="relation")
+    order = start.following.head(150)
+    right = (order["relation"] == "likes").cast(pl.Int64).to_numpy()
+    found = owkg.accept(run, GRAPH, labelled(order, right), precision=0.8, size=200, by="relation")
+    states = dict(found.by.select("relation", "state").rows())
+    assert states == {"likes": "accepted", "knows": "refused"}
+    assert set(found.accepted["relation"]) == {"likes"}
+    assert found.following.is_empty()
+
+
+def test_false_acceptance_is_rare():
+    """Of 200 orders of a set that just lacks the precision, at most 5 % and three deviations are accepted."""
+    run = run_of()
+    found = predictions(run, GRAPH, 100)
+    rng = np.random.default_rng(0)
+    right = rng.permutation([0] * 21 + [1] * 79)
+    truth = dict(zip(found.select("head", "relation", "tail").rows(), right, strict=True))
+    accepted = 0
+    for seed in range(200):
+        order = owkg.accept(run, GRAPH, precision=0.8, size=100, seed=seed).following
+        said = [truth[row] for row in order.select("head", "relation", "tail").rows()][:60]
+        accepted += (
+            owkg.accept(run, GRAPH, labelled(order.head(60), said), precision=0.8, size=100, seed=seed).state
+            == "accepted"
+        )
+    assert accepted / 200 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_bad_judgements_and_arguments():
+    run = run_of()
+    start = owkg.accept(run, GRAPH, precision=0.8, size=200)
+    order = start.following
+
+    def refused(message, judged=None, **options):
+        with pytest.raises(ValueError, match=message):
+            owkg.accept(run, GRAPH, judged, **{"precision": 0.8, "size": 200} | options)
+
+    refused("`judged` must follow the order of the draw", labelled(order[3:4], [1]))
+    refused("`judged` must be of the 20 predictions: .* is none", labelled(order, [1] * 200), size=20)
+    both = pl.concat([labelled(order[:1], [1]), labelled(order[:1], [0]).with_columns(query=pl.lit("x"))])
+    refused("`judged` must not contradict itself", both)
+    refused("`size` must be at most the", size=10_000)
+    refused("`precision` must be", precision=1.5)
+    refused("`by` must be relation or absent, got 'side'", by="side")
+    refused("`drawn` must be absent by relation", by="relation", drawn=5)
+    with pytest.raises(ValueError, match="`run` must be of one system, got m, n"):
+        owkg.accept(pl.concat([run, run.with_columns(model=pl.lit("n"))]), GRAPH, precision=0.8, size=20)
+
+
+def test_sheets_are_read_where_labels_are_blank(tmp_path):
+    run = run_of()
+    start = owkg.accept(run, GRAPH, precision=0.8, size=200)
+    assert write_next(start, tmp_path / "sheet.tsv", 5) == 5
+    text = (tmp_path / "sheet.tsv").read_text().splitlines()
+    filled = [
+        text[0],
+        *(line.rsplit("\t", 2)[0] + ("\t1\t" if i < 3 else "\t\t") for i, line in enumerate(text[1:])),
+    ]
+    (tmp_path / "sheet.tsv").write_text("\n".join(filled) + "\n")
+    judged = judged_predictions([tmp_path / "sheet.tsv"])
+    assert owkg.accept(run, GRAPH, judged, precision=0.8, size=200).judged == 3
+    assert judged_predictions([]) is None
