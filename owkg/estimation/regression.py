@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import special, stats
+from scipy import special
 
 # Draws that the variance under the proxy counts for, as a floor of the residual variance.
 _FLOOR = 20
@@ -164,5 +164,5 @@ def most_changed(changed: int, drawn: int, population: int, level: float) -> int
     if drawn >= population:
         return changed
     tail = 1 - (1 - level) / 2
-    share = 1.0 if changed >= drawn else float(stats.beta.ppf(tail, changed + 1, drawn - changed))
+    share = 1.0 if changed >= drawn else float(special.betaincinv(changed + 1, drawn - changed, tail))
     return min(population, int(np.ceil(share * population)))
