@@ -74,7 +74,9 @@ def read_back(
     card = pool_card(folder)
     require_as_written(folder, card, changed=changed)
     judged = read_judgements(folder / "pool.qrels", topics="allowed")
-    labels = [read_sheet(sheet, judged) for sheet in sheets]
+    # Drawn sheets are judged from the top, and perhaps not to their end.
+    is_drawn = design_of_pool(card) is Design.DRAWN
+    labels = [read_sheet(sheet, judged, blank=is_drawn) for sheet in sheets]
     for (i, one), (j, other) in combinations(enumerate(labels), 2):
         if one.equals(other):
             _warn(f"{sheets[i]} and {sheets[j]} say the same of every candidate.")
@@ -88,7 +90,7 @@ def read_back(
         torn = _torn(said)
     open_ = judged.filter(relevance=POOLED)
     lacking = len(open_.join(said, on=_PAIR, how="anti")) - card.get("beyond_budget", 0)
-    if lacking > 0:
+    if lacking > 0 and not is_drawn:
         _warn(f"{lacking:,} candidates that are to be judged are in no sheet.")
     qrels = merged(judged, said.drop("relevances"))
     return ReadBack(

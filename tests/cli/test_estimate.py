@@ -108,6 +108,31 @@ def test_cheaper_designs(folder, truth_and_folder, done, answer, draw, metric):
     assert (found["missing_share"] is None) == draw.startswith("prefixes")
 
 
+def test_sheets_of_several_annotators_may_be_half_filled(folder, truth_and_folder, done, answer):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:30", "--out", "pool", notes=True)
+    sheet = folder / "pool" / "sheet.tsv"
+    blank = sheet.read_bytes()
+    for name in ("ana.tsv", "ben.tsv"):
+        filled(truth, sheet, rows=len(blank.splitlines()) - 20)
+        sheet.rename(folder / name)
+        sheet.write_bytes(blank)
+    done(
+        "pool",
+        "--read",
+        "ana.tsv",
+        "--read",
+        "ben.tsv",
+        "--pool",
+        "pool",
+        "--out",
+        "judged.qrels",
+        notes=True,
+    )
+    found = answer("estimate", "--pool", "pool", "--judged", "judged.qrels", "--metric", "rr")
+    assert 0 < found["unjudged"] < 15
+
+
 def test_the_same_seed_draws_the_same_on_any_machine(folder, done):
     for out in ("one", "two"):
         done(*POOL, "--draw", "candidates:50", "--for", "m0-m2:p@5", "--out", out, notes=True)
