@@ -33,6 +33,7 @@ from owkg.ranks.reading import PLAIN, TableReading
 SHEET = "sheet.tsv"
 """What annotators fill in."""
 
+_OF_DRAWS = ("sample", "draw", "strata", "for", "below_depth")
 _FILTER = ("train", "valid")
 _TRUTH = "truth"  # the split that holds what --truth knows
 _PAIR = ["query", "answer"]
@@ -131,7 +132,8 @@ def write_pool(
         if templates is not None:
             made.said["notes"] += _unworded(asked, own)
         inputs = [{"file": path.name, "sha256": checksum(path)} for path in paths]
-        card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": settings}
+        told = {name: value for name, value in settings.items() if settings["draw"] or name not in _OF_DRAWS}
+        card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": told}
         made.said["notes"] += _unasked(left, asked) if drawn is None else []
         beyond = max(len(left) - len(asked), 0)
         card |= made.said | {"to_judge": len(asked), "beyond_budget": beyond}
@@ -146,7 +148,8 @@ def write_pool(
 
 def _known(settings: dict[str, Any]) -> dict[str, Any]:
     """What the design of a pool's judgements says of their candidates."""
-    return {name: settings[name] for name in ("depth", "budget", "rules", "covered", "closed_world", "draw")}
+    names = ("depth", "budget", "rules", "covered", "closed_world", *(("draw",) if settings["draw"] else ()))
+    return {name: settings[name] for name in names}
 
 
 def _made(

@@ -353,7 +353,7 @@ def test_a_median_before_a_drawn_chance_level_changes_nothing():
         ("key", {"key": -3}),
         ("key", {"key": "seed"}),
         ("key", {"key": np.zeros(2, np.uint32)}),
-        ("candidates", {"tasks": tasks([1], candidates=10**9)}),
+        ("ranks", {"tasks": tasks([1], candidates=10**9)}),
     ],
 )
 def test_bad_arguments(argument, change):
