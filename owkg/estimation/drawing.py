@@ -174,22 +174,35 @@ def draw(
     Raises:
         ValueError: naming `draw`, `strata` or `for`, if the population cannot give it.
     """
-    count = checks.whole("draw", asked.size, 1)
-    if asked.strata not in (None, "size"):
-        raise ArgumentError("strata", f"must be size or absent, got {asked.strata!r}.")
+    require_possible(asked, people.depth)
+    count = asked.size
     if asked.unit.of_queries:
-        if asked.aims or asked.pair:
-            raise ArgumentError(
-                "for", f"must be absent where {asked.unit} are drawn: they serve all systems alike."
-            )
         return _of_queries(people, asked, count, seed)
-    if asked.strata is not None:
-        raise ArgumentError(
-            "strata", "must be absent where candidates are drawn, whose strata follow their importance."
-        )
     if asked.unit is Unit.BELOW:
         return _below(people, asked, count, seed, proxy, below or people.depth)
     return _of_candidates(people, asked, count, seed, proxy)
+
+
+def require_possible(asked: Asked, depth: int) -> None:
+    """Raises ValueError naming `draw`, `strata` or `for`, if no population of this depth can give it."""
+    checks.whole("draw", asked.size, 1)
+    if asked.strata not in (None, "size"):
+        raise ArgumentError("strata", f"must be size or absent, got {asked.strata!r}.")
+    if asked.unit is not Unit.CANDIDATES and (asked.aims or asked.pair):
+        raise ArgumentError(
+            "for", f"must be absent where {asked.unit} are drawn: they serve all systems alike."
+        )
+    if not asked.unit.of_queries and asked.strata is not None:
+        raise ArgumentError(
+            "strata", "must be absent where candidates are drawn, whose strata are by importance."
+        )
+    for one in measures(asked.aims, depth) if asked.aims else ():
+        if one.needs is not Needs.CANDIDATES:
+            raise ArgumentError(
+                "for",
+                f"must be P@k or RBP, which single candidates answer, got {one.name}: draw {one.needs} for "
+                f"it.",
+            )
 
 
 def _of_queries(people: Population, asked: Asked, count: int, seed: int) -> Drawing:
@@ -250,12 +263,6 @@ def aims(people: Population, asked: Asked, frame: Int[np.ndarray, "n"]) -> Float
     """What each candidate adds to what the draw is for."""
     found = []
     for one in measures(asked.aims or f"P@{people.depth}", people.depth):
-        if one.needs is not Needs.CANDIDATES:
-            raise ArgumentError(
-                "for",
-                f"must be P@k or RBP, which single candidates answer, got {one.name}: draw {one.needs} "
-                "for it.",
-            )
         each = contributions(one, people, frame)
         if asked.pair is not None:
             for name in asked.pair:

@@ -19,8 +19,8 @@ from owkg.estimation.looks import look_levels
 from owkg.estimation.measures import Measure, Needs, measures, values
 from owkg.estimation.population import UNKNOWN, Population
 from owkg.estimation.prefixes import reach
-from owkg.estimation.proxy import Probabilities, features, proxy_of, refitted
-from owkg.estimation.regression import Sample, t_quantile
+from owkg.estimation.proxy import Probabilities, proxy_of, refitted
+from owkg.estimation.regression import Fitted, Sample, fitted, t_quantile
 from owkg.estimation.targets import Limits, contrasts, means, of_prefix_queries, of_queries, prepared, truths
 from owkg.judge.qrels import judgements_checked
 from owkg.judge.schema import QRELS
@@ -30,10 +30,11 @@ LEAST_QUERIES = 10
 FEW_QUERIES = 20
 """Judged queries below which no regression is used, and no micro metric is estimated."""
 SURE_QUERIES = 50
-"""Judged queries from which intervals of all metrics cover at least 92 %."""
-_REFIT = 30
-_OWN = 50
-_FOLDS = 5
+"""Judged units below which a note says that single intervals may cover less than their level."""
+REFIT = 30
+"""Judged queries from which the free proxy is fitted again to what annotators said."""
+OWN = 50
+"""Judged queries from which the values by known answers alone are one more covariate."""
 
 _METRICS = {
     "model": pl.String, "metric": pl.String, "value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64,
@@ -89,8 +90,7 @@ class Estimate(NamedTuple):
         target: what the values are of, in words.
         design: what was drawn, in words.
         metrics: a row a system and metric: model, metric, value, ci_low, ci_high, method, r, least and most
-            (what the
-            unknown labels leave), judgements, equivalent_judgements (of a plain sample of queries).
+            (what the unknown labels leave), judgements, equivalent_judgements (of a plain sample of queries).
         differences: a row a pair and metric: first, second, metric, value, ci_low, ci_high, p_value, method.
         missing: the share of missing answers; None where the design does not answer it.
         judged: drawn units that are judged.
@@ -132,21 +132,18 @@ def estimate(
         errors: how often annotators err; None: never. Labels are corrected by it, so that values stay
             unbiased.
         exact: whether limits are exact for any number of queries, and wider. So they are for less than 20.
-        looks: numbers of units after which estimates are looked at, as planned before the first; the last
-            one is
-            the whole draw. None: there is one look. Intervals of all looks together hold at the level.
+        looks: numbers of units after which estimates are looked at, as planned before the first; the last one
+            is the whole draw. None: there is one look. Intervals of all looks together hold at the level.
         ci: level of the intervals.
         of_these: whether the queries of the runs are meant, rather than queries like them.
 
     Raises:
         ValueError: if a judgement is outside the draw, a metric is not answered by the design, a drawn unit
-            is skipped, or too
-            few are judged.
+            is skipped, or too few are judged.
 
     References:
         Särndal, Swensson, Wretman (1992), "Model assisted survey sampling", chapter 6; Angelopoulos et al.
-        (Science 382,
-        2023), "Prediction-powered inference".
+        (Science 382, 2023), "Prediction-powered inference".
     """
     checks.level("ci", ci)
     people, drawing = drawn.people, drawn.drawing
@@ -154,14 +151,22 @@ def estimate(
     units, unjudged = judged_units(drawing, people, labels)
     chosen = _chosen(drawn, metrics)
     others = [proxy_of(people, frame, name) for name, frame in (proxies or {}).items()]
-    _require_enough(drawing.unit, len(units), chosen)
+    _require_enough(drawing, units, chosen)
     level = ci if looks is None else _level_of_look(looks, len(units), drawing, ci)
     few = drawing.unit.of_queries and len(units) < FEW_QUERIES and len(drawing.sizes) == 1
     exact = exact or (few and drawing.unit is Unit.QUERIES)
     covariates = [drawn.proxy, *others]
-    state = _State(drawn, labels, units, covariates, level, compare, of_these, errors, exact)
+    several = looks is not None and len(looks) > 1
+    state = _State(drawn, labels, units, covariates, level, compare, of_these, errors, exact, several)
     _require_possible(state, chosen)
     notes = _notes(drawing.unit, len(units), unjudged, chosen, drawn)
+    if looks is None and (unjudged or len(drawing.batches) > 1):
+        notes.append(
+            "intervals hold at one look: if you also looked earlier, or will look again, plan all looks "
+            "(`looks`)."
+        )
+    if compare and len(people.models) > 2 and chosen and not several:
+        notes.append("each p-value is of its pair alone: it is not corrected for the number of pairs.")
     found = [(one, _FOUND[drawing.unit](state, one)) for one in chosen]
     rows, pairs = _tables(state, found)
     return Estimate(
@@ -274,7 +279,7 @@ def _level_of_look(looks: Sequence[int], judged: int, drawing: Drawing, ci: floa
 def _require_possible(state: "_State", chosen: Sequence[Measure]) -> None:
     """ValueError if errors of annotators, or exact limits, are asked of what cannot have them."""
     unit = state.drawn.drawing.unit
-    if state.exact and not unit.of_queries:
+    if state.exact and unit is not Unit.QUERIES:
         raise ArgumentError("exact", f"must be absent where {unit} are drawn.")
     if state.errors is None:
         return
@@ -303,6 +308,7 @@ class _State(NamedTuple):
     of_these: bool
     errors: ErrorRates | None
     exact: bool
+    looks: bool
 
     @property
     def sample(self) -> Sample:
@@ -342,10 +348,18 @@ def _chosen(drawn: DrawnPool, names: str | Iterable[str] | None) -> tuple[Measur
     return chosen
 
 
-def _require_enough(unit: Unit, count: int, chosen: Sequence[Measure]) -> None:
-    what = "queries" if unit.of_queries else "candidates"
-    if count < LEAST_QUERIES:
-        raise ArgumentError("judged", f"must be of at least {LEAST_QUERIES} drawn {what}, got {count}.")
+def _require_enough(drawing: Drawing, units: Int[np.ndarray, "judged"], chosen: Sequence[Measure]) -> None:
+    unit, count = drawing.unit, len(units)
+    least = LEAST_QUERIES if unit is Unit.QUERIES else FEW_QUERIES
+    if count < least:
+        raise ArgumentError("judged", f"must be of at least {least} drawn {unit}, got {count}.")
+    judged = np.bincount(drawing.stratum[units], minlength=len(drawing.sizes))
+    if (judged < np.minimum(drawing.sizes, 2)).any():
+        raise ArgumentError(
+            "judged",
+            f"must be of two drawn {unit} in each of {len(drawing.sizes)} strata, got {judged.min()} "
+            "in one: judge further.",
+        )
     if unit.of_queries and count < FEW_QUERIES and any(one.micro for one in chosen):
         micro = next(one.name for one in chosen if one.micro)
         raise ArgumentError("judged", f"must be of at least {FEW_QUERIES} queries for {micro}, got {count}.")
@@ -353,10 +367,8 @@ def _require_enough(unit: Unit, count: int, chosen: Sequence[Measure]) -> None:
 
 def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], drawn: DrawnPool) -> list[str]:
     notes = []
-    if unit.of_queries and count < SURE_QUERIES:
-        notes.append(
-            f"{count} queries are few: intervals of single metrics may cover about 92 % instead of 95 %."
-        )
+    if count < SURE_QUERIES:
+        notes.append(f"{count} {unit} are few: single intervals may cover about 90 % instead of their level.")
     if unjudged:
         notes.append(
             f"{unjudged:,} drawn {unit} are not judged yet; the judged ones are the first of the draw."
@@ -380,14 +392,10 @@ def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], dra
 
 def _by_queries(state: _State, of: Measure) -> Limits:
     people, sample = state.drawn.people, state.sample
-    ready = prepared(of, people, state.proxies, own=len(sample.rows) >= _OWN)
+    ready = prepared(of, people, state.proxies, own=len(sample.rows) >= OWN)
     folds = None
-    if len(sample.rows) >= _REFIT and people.slot.size <= _REFITTED:
-        fold = np.full(len(people.queries), -1)
-        place = np.argsort(np.argsort(state.drawn.drawing.place[sample.rows]))
-        fold[sample.rows] = place % _FOLDS
-        tables = refitted(people, state.labels, state.drawn.proxy, features(people), fold)
-        folds = tables, fold[sample.rows]
+    if len(sample.rows) >= REFIT and people.slot.size <= _REFITTED:
+        folds = refitted(people, state.labels, state.drawn.proxy, sample.rows)
     if state.exact:
         drawing = state.drawn.drawing
         in_order = drawing.sample(drawing.frame[state.units])
@@ -497,7 +505,7 @@ def _tables(
         if not state.pairs:
             continue
         for i, (first, second) in enumerate(combinations(models, 2), len(models)):
-            p = _p_value(own, i)
+            p = None if state.looks else _p_value(own, i)
             pairs.append(
                 (
                     first,
@@ -514,7 +522,7 @@ def _tables(
 
 
 def _p_value(own: Limits, i: int) -> float | None:
-    """Student's two-sided p value of a difference; None where its interval is exact, not Student's."""
+    """Student's two-sided p value of a difference at one look; None where its interval is not Student's."""
     if own.method[i] != "t" or own.variance[i] <= 0:
         return None
     return float(2 * special.stdtr(own.freedom[i], -abs(own.value[i]) / np.sqrt(own.variance[i])))
@@ -551,16 +559,23 @@ def _missing(state: _State) -> Missing | None:
 
 def _counted(state: _State) -> tuple[float, float, float]:
     """Missing answers of the pool from completely judged queries: a mean over queries times their number."""
-    from owkg.estimation.regression import fitted
-
     people, sample = state.drawn.people, state.sample
-    new = (people.label == UNKNOWN) * np.maximum(state.labels, 0)
-    y = np.bincount(people.query, new, len(people.queries))[sample.rows]
-    p = np.where(people.label == UNKNOWN, state.drawn.proxy, 0.0)
-    x = np.bincount(people.query, p, len(people.queries))
-    spread = np.bincount(people.query, p * (1 - p), len(people.queries)).mean()
+    size, unknown = len(people.queries), people.label == UNKNOWN
+    p = np.where(unknown, state.drawn.proxy, 0.0)
+    x = np.bincount(people.query, p, size)
+    spread = np.bincount(people.query, p * (1 - p), size).mean()
     centred = (x - x.mean())[sample.rows]
-    fit = fitted(y[None], centred[None, None], sample, np.array([spread]), of_these=state.of_these)
+
+    def counted(labels: Float[np.ndarray, "candidates"]) -> Fitted:
+        y = np.bincount(people.query, unknown * labels, size)[sample.rows]
+        return fitted(y[None], centred[None, None], sample, np.array([spread]), of_these=state.of_these)
+
+    if state.errors is None:
+        fit = counted(truths(state.labels))
+    else:
+        noise = rate_variance(lambda labels: counted(labels).mean, people, state.labels, state.errors)
+        fit = counted(corrected(people, state.labels, state.errors))
+        fit = fit._replace(variance=fit.variance + noise)
     half = t_quantile(fit.freedom, state.level) * np.sqrt(fit.variance)
-    size = len(people.queries)
-    return float(fit.mean[0] * size), float((fit.mean - half)[0] * size), float((fit.mean + half)[0] * size)
+    low, high = fit.mean - half, fit.mean + half
+    return float(fit.mean[0] * size), float(low[0] * size), float(high[0] * size)

@@ -25,9 +25,9 @@ Values = Float[np.ndarray, "..."]
 class Needs(StrEnum):
     """The labels that a metric needs, and so the cheapest design that answers it.
 
-    CANDIDATES: single candidates, since the metric is linear in the labels.
-    PREFIX: each list down to its first relevant answer.
-    QUERY: all candidates of a query.
+    - CANDIDATES: single candidates, because the metric is linear in the labels.
+    - PREFIX: each list down to its first relevant answer.
+    - QUERY: all candidates of a query.
     """
 
     CANDIDATES = "candidates"
@@ -257,9 +257,8 @@ def bounds(of: Measure, people: Population) -> tuple[Float[np.ndarray, "systems 
     """The least and the largest value that the unknown labels leave to each list.
 
     For a metric that no relevant answer can lower these are its values without and with all unknown
-    candidates. Otherwise
-    they are 0 and 1 (for a micro metric the sums over no and over all listed answers) where anything is
-    unknown.
+    candidates. Otherwise they are 0 and 1 (for a micro metric the sums over no and over all listed answers)
+    where anything is unknown.
     """
     none, every = (people.label == 1).astype(float), (people.label != 0).astype(float)
     low = values(of, people, none)

@@ -108,8 +108,7 @@ def population(run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None)
             left out.
         depth: how many answers of each list are pooled, at least 1.
         known: judgements that stand before anything is drawn, such as the answers of the test split.
-            Judgements
-            of queries that the runs do not answer are left out. None: nothing is known.
+            Judgements of queries that the runs do not answer are left out. None: nothing is known.
 
     Raises:
         ValueError: if a frame is malformed, or the run is empty.

@@ -31,8 +31,7 @@ def needed(
     """The candidates whose labels are still needed, given some labels.
 
     A list needs the labels of its answers from the top, to the depth of its query or to its first relevant
-    answer.
-    Unknown ones count as not relevant, so that the answer is everything that may still be needed.
+    answer. Unknown ones count as not relevant, so that the answer is everything that may still be needed.
 
     Args:
         people: the population.

@@ -1,9 +1,9 @@
 """The free proxy: how probable it is that an unjudged candidate is true, learnt from known answers alone.
 
-Where a system lists known answers it lists unknown true ones as well. A logistic regression predicts from
-the places of a candidate in all lists whether it is a known answer, s = P(known). If a share a of the true
-answers is known, whichever they are, then P(true | unknown) = s (1 - a) / (a (1 - s)). A wrong a or a bad
-fit costs width and no coverage: probabilities enter estimates as covariates and sizes of strata only.
+Where a system lists known answers it lists unknown true ones as well. A logistic regression predicts from the
+places of a candidate in all lists whether it is a known answer, s = P(known). If a share a of the true
+answers is known, whichever they are, then P(true | unknown) = s (1 - a) / (a (1 - s)). A wrong a or a bad fit
+costs width and no coverage: probabilities enter estimates as covariates and sizes of strata only.
 """
 
 import numpy as np
@@ -22,6 +22,7 @@ _ROWS = 200_000  # that a fit takes, evenly spread
 _STEPS = 25
 _RIDGE = 1e-3  # of standardised features, per row
 _LEAST, _MOST = 1e-4, 0.98
+FOLDS = 5
 _TOP = (3, 10)
 
 
@@ -29,8 +30,8 @@ def features(people: Population) -> Features:
     """What lists say of each candidate, standardised.
 
     The log rank in each list (one below its end where the list does not hold the candidate), the mean of
-    1/rank, the best log rank,
-    the share of lists with it among their first 3 and 10, and the log number of known answers to the query.
+    1/rank, the best log rank, the share of lists with it among their first 3 and 10, and the log number of
+    known answers to the query.
     """
     places = people.places
     held = places > 0
@@ -84,31 +85,34 @@ def refitted(
     people: Population,
     labels: Int[np.ndarray, "candidates"],
     prior: Probabilities,
-    table: Features,
-    fold: Int[np.ndarray, "queries"],
-) -> list[Probabilities]:
+    rows: Int[np.ndarray, "n"],
+) -> tuple[list[Probabilities], Int[np.ndarray, "n"]]:
     """Probabilities that also use what annotators said, one array for each fold, without its own queries.
 
     Args:
         people: the population.
         labels: of the judged candidates, `UNKNOWN` elsewhere; candidates known before count as unjudged.
         prior: the free proxy, whose logit is one more feature.
-        table: of `features`.
-        fold: of each query, from 0; -1 where it was not drawn.
+        rows: the drawn queries.
+
+    Returns:
+        The probabilities, and the fold of each drawn query.
     """
-    x = np.column_stack([table, special.logit(np.clip(prior, _LEAST, _MOST))])
+    fold = np.arange(len(rows)) % FOLDS
+    of_query = np.full(len(people.queries), -1)
+    of_query[rows] = fold
+    x = np.column_stack([features(people), special.logit(np.clip(prior, _LEAST, _MOST))])
     judged = (labels != UNKNOWN) & (people.label == UNKNOWN)
-    own = fold[people.query]
+    own = of_query[people.query]
     found = []
-    for one in range(int(fold.max()) + 1):
-        rows = judged & (own != one) & (own >= 0)
-        if 0 < labels[rows].sum() < rows.sum():
-            found.append(
-                filled(people, np.clip(_predicted(x[rows], labels[rows].astype(float), x), _LEAST, _MOST))
-            )
+    for one in range(FOLDS):
+        others = judged & (own != one) & (own >= 0)
+        if 0 < labels[others].sum() < others.sum():
+            said = _predicted(x[others], labels[others].astype(float), x)
+            found.append(filled(people, np.clip(said, _LEAST, _MOST)))
         else:
             found.append(prior)
-    return found
+    return found, fold
 
 
 def filled(people: Population, probabilities: Probabilities) -> Probabilities:
@@ -121,8 +125,8 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
 
     Args:
         people: the population.
-        frame: columns query, answer, probability, in [0, 1], for every unknown candidate. Other rows are
-            left out.
+        frame: columns query, answer, probability, in [0, 1], for every unknown candidate. Other rows are left
+            out.
         name: of the source, for messages.
 
     Raises:

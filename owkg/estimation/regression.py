@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
+from owkg.stats import interval
+
 # Draws that the variance under the proxy counts for, as a floor of the residual variance.
 _FLOOR = 20
 _RIDGE = 0.02  # of several covariates
@@ -64,10 +66,8 @@ def fitted(
     """Means of y over the population, with the help of covariates whose population means are 0.
 
     y_i - b_(-i) x_i is averaged, b_(-i) the slope without query i, so that the variance of what is left is
-    the variance of the
-    estimate. The residual variance counts as many draws of `floor`, the variance that the proxy itself
-    leaves, so that a
-    sample without the rare large residual does not promise too much.
+    the variance of the estimate. The residual variance counts as many draws of `floor`, the variance that the
+    proxy itself leaves, so that a sample without the rare large residual does not promise too much.
 
     Args:
         y: values of the drawn queries.
@@ -153,10 +153,7 @@ def wilson(
         np.maximum(m * (1 - m), 0) / np.where(found.variance > 0, found.variance, 1),
         queries,
     )
-    size = np.maximum(np.where(at_end, queries, size) * shrink, 1e-9)
-    middle = (m + z**2 / (2 * size)) / (1 + z**2 / size)
-    half = z * np.sqrt(m * (1 - m) / size + z**2 / (4 * size**2)) / (1 + z**2 / size)
-    return np.maximum(middle - half, 0), np.minimum(middle + half, 1)
+    return interval.wilson(m, np.maximum(np.where(at_end, queries, size) * shrink, 1e-9), level)
 
 
 def most_changed(changed: int, drawn: int, population: int, level: float) -> int:

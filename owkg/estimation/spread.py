@@ -17,8 +17,7 @@ def spread(
     """Mean over the queries of the covariance of a metric's values between systems, under independent labels.
 
     For a micro metric the values are sums over answers minus the expected ratio times the answers, over the
-    mean
-    number of answers.
+    mean number of answers.
 
     Args:
         of: the metric.

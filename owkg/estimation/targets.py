@@ -240,10 +240,9 @@ def _corrected_limits(
 ) -> Limits:
     """Wilson's limits of systems and Student's of pairs, from corrected labels.
 
-    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of
-    what is possible, they are taken as well, around the nearest possible value. Errors of labels do not
-    shrink as the sample nears the
-    population: nothing is taken off for a finite population.
+    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of what
+    is possible, they are taken as well, around the nearest possible value. Errors of labels do not shrink as
+    the sample nears the population: nothing is taken off for a finite population.
     """
     systems, n = len(people.models), len(sample.rows)
     fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=False)

@@ -1,8 +1,6 @@
-"""Predictions of a run that may enter a graph at a stated precision, from a few judgements drawn at "
-"random."""
+"""Predictions of a run that may enter a graph at a stated precision, from a few judgements."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,16 +10,15 @@ from jaxtyping import Int
 from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
-from owkg.estimation.acceptance import Nested, OneSet, State, by_relation, nested, one_set
+from owkg.estimation.acceptance import Nested, OneSet, State, by_relation, nested, one_set, outlook
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import UNKNOWN
 from owkg.ir import POOLED
-from owkg.judge.qrels import judgements_checked, merged, read_judgements
-from owkg.judge.runs import ranked, without_known
-from owkg.judge.schema import QRELS
-from owkg.kg import KnowledgeGraph, fact_splits
+from owkg.judge.qrels import judgements_checked
+from owkg.judge.runs import ranked, read_runs, without_known
+from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 from owkg.kg.names import TOPIC
-from owkg.pools.annotation import is_sheet, read_sheet, write_sheet
+from owkg.pools.annotation import judged_in, write_sheet
 
 TRIPLE = ("head", "relation", "tail")
 DEPTH = 10
@@ -38,8 +35,7 @@ class Accepted(NamedTuple):
         level: of confidence.
         method: martingale (one set, judged one by one) or hypergeometric (nested sets from a fixed draw).
         candidates: the set, best first: head, relation, tail, score, place, side, query, answer, and label,
-            1, 0
-            or null.
+            1, 0 or null.
         accepted: the rows of it that are accepted, without those judged wrong.
         judged: candidates judged so far.
         errors: those of them that are wrong.
@@ -67,8 +63,7 @@ def predictions(run: pl.DataFrame, graph: KnowledgeGraph, size: int, *, depth: i
     """The best predictions of a system that the graph does not know, best first.
 
     A triple that answers a query for its head and one for its tail is one prediction, with its better score.
-    Scores are
-    compared over queries, as the system gives them.
+    Scores are compared over queries, as the system gives them.
 
     Args:
         run: of one system.
@@ -108,13 +103,14 @@ def predictions(run: pl.DataFrame, graph: KnowledgeGraph, size: int, *, depth: i
 
 
 def accept(
-    run: pl.DataFrame,
-    graph: KnowledgeGraph,
-    judged: pl.DataFrame | None = None,
+    run: StrPath | pl.DataFrame,
+    graph: StrPath | KnowledgeGraph,
+    judged: StrPath | pl.DataFrame | Sequence[StrPath] | None = None,
     *,
     precision: float,
     size: int = 1000,
     depth: int = DEPTH,
+    system: str | None = None,
     by: str | None = None,
     drawn: int | None = None,
     seed: int = 0,
@@ -126,28 +122,39 @@ def accept(
     assumption is made of which predictions are right.
 
     Args:
-        run: of one system, columns as of `owkg.judge.read_runs`.
-        graph: whose facts are known.
-        judged: judgements so far, columns query, side, entity, relation, answer, relevance; None: none yet.
+        run: file of a run, or a frame as of `owkg.judge.read_runs`.
+        graph: whose facts are known, or its folder.
+        judged: judgements so far: filled-in sheets or files of qrels, or a frame as of
+            `owkg.judge.read_judgements`; None: none yet.
         precision: wanted, in (0, 1].
         size: predictions of the set; with `drawn`, of the region that nested sets are chosen from.
         depth: how many answers of each list are predictions.
+        system: of the run; None: its only one.
         by: "relation" for a promise of each relation; None: of the set.
         drawn: size of a fixed draw, from which the largest of ten nested sets is accepted; None: one set is
-            judged one
-            by one, and may be looked at after each judgement.
+            judged one by one, and may be looked at after each judgement.
         seed: of the order of the draw.
         ci: level of confidence.
 
     Raises:
         ValueError: if an argument is out of range, or a prediction is judged before its turn.
+        OSError: if a file cannot be opened.
     """
     if by not in (None, "relation"):
         raise ArgumentError("by", f"must be relation or absent, got {by!r}.")
     if by and drawn is not None:
         raise ArgumentError("drawn", "must be absent by relation: each relation is judged one by one.")
-    found = predictions(run, graph, size, depth=depth)
-    labels = _labels(found, judged)
+    facts = graph if isinstance(graph, KnowledgeGraph) else read_graph(graph)
+    lists = run if isinstance(run, pl.DataFrame) else read_runs([run], graph=facts)
+    if system is not None:
+        names = lists["model"].unique().sort().to_list()
+        if system not in names:
+            raise ArgumentError("system", f"must be one of {', '.join(names)}, got {system!r}.")
+        lists = lists.filter(pl.col("model") == system)
+    found = predictions(lists, facts, size, depth=depth)
+    labels = _labels(
+        found, judged if judged is None or isinstance(judged, pl.DataFrame) else judged_in(judged)
+    )
     order = np.argsort(permanent_numbers(seed, *(found[name] for name in TRIPLE)), kind="stable")
     found = found.with_columns(label=pl.Series(labels).cast(pl.Int64).replace(UNKNOWN, None))
     left = order[labels[order] == UNKNOWN]
@@ -170,10 +177,16 @@ def _of_set(found: pl.DataFrame, labels: np.ndarray, test: OneSet, following: pl
     judged, errors = _counts(labels)
     chosen = found.filter(pl.col("label").is_null() | (pl.col("label") == 1))
     kept = chosen if test.state is State.ACCEPTED else found.clear()
-    rest = "Nothing is promised of single relations or smaller sets."
+    said = [test.statement, "Nothing is promised of single relations or smaller sets."]
+    if not judged and test.precision < 1:
+        guess = (1 + test.precision) / 2
+        about = outlook(test.size, test.precision, guess, level=test.level).mean
+        said.append(
+            f"If its precision is {guess:g}, about {about:,.0f} judgements are expected to accept it."
+        )
     return Accepted(
         test.state, test.precision, test.level, "martingale", found, kept, judged, errors, test.lower,
-        [test.statement, rest], None, following if test.state is State.OPEN else following.clear(),
+        said, None, following if test.state is State.OPEN else following.clear(),
     )  # fmt: skip
 
 
@@ -270,20 +283,6 @@ def _labels(found: pl.DataFrame, judged: pl.DataFrame | None) -> Int[np.ndarray,
     said = said.select(*TRIPLE, "right").unique()
     labels = found.join(said, on=TRIPLE, how="left", maintain_order="left")["right"]
     return labels.fill_null(UNKNOWN).to_numpy()
-
-
-def judged_predictions(paths: Sequence[Path]) -> pl.DataFrame | None:
-    """The judgements of sheets, where blank labels are not judged yet, and of files of qrels; None of no
-    file.
-
-    Raises:
-        ValueError: naming file and line, if one is malformed, or two contradict each other.
-    """
-    found: pl.DataFrame | None = None
-    for path in paths:
-        own = (read_sheet(path, blank=True) if is_sheet(path) else read_judgements(path)).select(QRELS)
-        found = own if found is None else merged(found, own)
-    return found
 
 
 def write_next(found: Accepted, path: StrPath, rows: int) -> int:

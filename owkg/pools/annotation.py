@@ -1,6 +1,8 @@
 """Annotation sheets: candidates for people to judge, and the judgements read back."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +10,14 @@ import polars as pl
 
 from owkg import checks
 from owkg.checks import StrPath
-from owkg.errors import ArgumentError
+from owkg.errors import ArgumentError, naming
 from owkg.files.cells import as_it_was, harmless
 from owkg.files.delimited import header, read_text_table
 from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
+from owkg.judge.qrels import merged, read_judgements
 from owkg.judge.schema import ASKED, QRELS, checked
 from owkg.kg.names import query_parts
 from owkg.pools.pool import POOL, candidates_checked
@@ -52,15 +55,15 @@ def write_sheet(
     """Writes candidates as a table for annotators, TSV with a line of column names.
 
     Columns question_id, answer_id (do not change them), question, answer (to read), label (to fill in) and
-    comment. The answers to a query stand together. Queries and answers are shuffled, so that nothing
-    tells how many systems list an answer, nor at which rank.
+    comment. The answers to a query stand together. Queries and answers are shuffled, so that nothing tells
+    how many systems list an answer, nor at which rank.
 
     Cells that a spreadsheet would compute (they begin with = + - @) begin with an apostrophe, control
     characters are spelled out (\\x1b), and backslashes doubled; `read_sheet` undoes it.
 
     Args:
-        candidates: columns query, side, entity, relation, answer, such as of `owkg.pools.pool.pool`;
-            nothing else of it is written.
+        candidates: columns query, side, entity, relation, answer, such as of `owkg.pools.pool.pool`; nothing
+            else of it is written.
         path: to write; the file is whole or not there.
         seed: of the order; equal seeds give equal files.
         labels: readable names of entities and relations, those that have one.
@@ -150,8 +153,8 @@ def read_sheet(
         Columns query, side, entity, relation, answer, relevance.
 
     Raises:
-        ValueError: naming file and line: if a column is missing, a label is blank or none of those words,
-            a candidate is labelled twice and differently, or an id is not as it was written.
+        ValueError: naming file and line: if a column is missing, a label is blank or none of those words, a
+            candidate is labelled twice and differently, or an id is not as it was written.
         OSError: if the file cannot be opened.
     """
     table, place = sheet_rows(path)
@@ -192,6 +195,32 @@ def read_sheet(
             f"contradicts that of {place(first['row'][0])}."
         )
     return frame.unique(["query", "answer"], keep="first", maintain_order=True).select(QRELS)
+
+
+def judged_in(paths: StrPath | Sequence[StrPath], candidates: pl.DataFrame | None = None) -> pl.DataFrame:
+    """The judgements in files of qrels, and in sheets whose blank labels are not judged yet.
+
+    Args:
+        paths: of the files, one or several.
+        candidates: that sheets may ask about; None: any that is a query will do.
+
+    Raises:
+        ValueError: naming file and line, if one is malformed; naming `judged`, if there is none or two files
+            contradict each other.
+        OSError: if a file cannot be opened.
+    """
+    several = [paths] if isinstance(paths, str | PathLike) else list(paths)
+    files = [checks.path("judged", path) for path in several]
+    if not files:
+        raise ArgumentError("judged", "must name at least one file, got none.")
+    each = [
+        read_sheet(file, candidates, blank=True)
+        if is_sheet(file)
+        else read_judgements(file, topics="allowed")
+        for file in files
+    ]
+    with naming({"first": "`judged`"}):
+        return reduce(merged, (own.select(QRELS) for own in each))
 
 
 def sheet_rows(path: StrPath) -> tuple[pl.DataFrame, Callable[[int], str]]:

@@ -10,7 +10,7 @@ import polars as pl
 from jaxtyping import Int
 
 from owkg.errors import ArgumentError
-from owkg.estimation.drawing import Asked, Drawing, Unit, depths, draw
+from owkg.estimation.drawing import Asked, Drawing, Unit, depths, draw, require_possible
 from owkg.estimation.estimate import DrawnPool
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import Population, population
@@ -42,8 +42,7 @@ def asked_of(text: str, strata: str | None = None, aims: str | None = None) -> A
         text: queries:60, prefixes:100, candidates:400 or below:400.
         strata: "size", or None.
         aims: what candidates are drawn for: metrics, such as "p@10", or a pair and metrics, "A-B" or
-            "A-B:p@10"; None: P at the depth of
-            the pool.
+            "A-B:p@10"; None: P at the depth of the pool.
 
     Raises:
         ValueError: naming `draw` or `for`.
@@ -80,7 +79,9 @@ def reach_of(settings: Mapping[str, Any]) -> int:
     """How deep the lists of a pool are kept: to its depth, or to where a design draws below it."""
     if not settings.get("draw"):
         return settings["depth"]
-    return _reach(asked_of(settings["draw"]).unit, settings)
+    asked = asked_of(settings["draw"], settings["strata"], settings["for"])
+    require_possible(asked, settings["depth"])
+    return _reach(asked.unit, settings)
 
 
 def _reach(unit: Unit, settings: Mapping[str, Any]) -> int:
@@ -96,8 +97,7 @@ def asked_candidates(drawn: DrawnPool, batch: int = 0) -> pl.DataFrame:
     """The candidates that a batch asks about, in the order of its sheet.
 
     Queries stand in the order of the draw. Their candidates are shuffled; of prefixes they stand by their
-    best rank, so
-    that judging may stop at the first relevant answer of each list.
+    best rank, so that judging may stop at the first relevant answer of each list.
     """
     people, drawing = drawn.people, drawn.drawing
     order, batches = drawing.order()

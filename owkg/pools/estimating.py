@@ -1,7 +1,6 @@
 """Estimates from the folder of a pool with a design, and from sheets that are filled in."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 
 import polars as pl
@@ -14,9 +13,7 @@ from owkg.estimation.annotators import ErrorRates
 from owkg.estimation.estimate import DrawnPool, Estimate
 from owkg.files.delimited import read_text_table
 from owkg.files.storage import checksum, read_metadata
-from owkg.judge.qrels import merged, read_judgements
-from owkg.judge.schema import QRELS
-from owkg.pools.annotation import is_sheet, read_sheet
+from owkg.pools.annotation import judged_in
 from owkg.pools.drawn import read_drawn
 
 
@@ -48,8 +45,7 @@ def estimate(
 
     Raises:
         ValueError: if the pool has no design, a judgement is outside the draw, the design does not answer a
-            metric, a
-            drawn unit is skipped, or too few are judged.
+            metric, a drawn unit is skipped, or too few are judged.
         OSError: if a file cannot be opened.
     """
     if isinstance(pool, DrawnPool):
@@ -61,21 +57,19 @@ def estimate(
         name: one if isinstance(one, pl.DataFrame) else read_proxy(Path(one))
         for name, one in (proxies or {}).items()
     }
-    if isinstance(judged, pl.DataFrame):
-        said = judged
-    else:
-        if judged is None:
-            if folder is None:
-                raise ArgumentError("judged", "must be given for a pool in memory.")
-            paths = filled_sheets(folder, sheets)
-        else:
-            paths = [Path(one) for one in ([judged] if isinstance(judged, str | PathLike) else judged)]
-        said = judgements_of(paths, drawn)
+    if judged is None:
+        if folder is None:
+            raise ArgumentError("judged", "must be given for a pool in memory.")
+        judged = filled_sheets(folder, sheets)
+    if not isinstance(judged, pl.DataFrame):
+        people = drawn.people
+        asked = people.queries[people.query].with_columns(people.answers.alias("answer"))
+        judged = judged_in(judged, asked)
     options = {"errors": errors, "exact": exact, "looks": looks, "ci": ci, "of_these": of_these}
-    return estimation(drawn, said, metrics, compare=compare, proxies=tables, **options)
+    return estimation(drawn, judged, metrics, compare=compare, proxies=tables, **options)
 
 
-def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[Path]:
+def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
     """The sheets in the folder of a pool that somebody has written into.
 
     Raises:
@@ -83,31 +77,12 @@ def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[Path]:
     """
     written = read_metadata(folder)["sha256"]
     paths = [folder / name for name in sheets if (folder / name).is_file()]
-    found = [path for path in paths if checksum(path) != written.get(path.name)]
+    found: list[StrPath] = [path for path in paths if checksum(path) != written.get(path.name)]
     if not found:
         raise ArgumentError(
             "judged",
             f"must name filled-in sheets: those in {folder} ({', '.join(sheets)}) are as they were written.",
         )
-    return found
-
-
-def judgements_of(paths: Sequence[Path], drawn: DrawnPool) -> pl.DataFrame:
-    """The judgements of sheets, where blank labels are not judged yet, and of files of qrels.
-
-    Raises:
-        ValueError: naming file and line, if one is malformed, or two contradict each other.
-    """
-    people = drawn.people
-    pairs = people.queries[people.query].with_columns(people.answers.alias("answer"))
-    found: pl.DataFrame | None = None
-    for path in paths:
-        own = (
-            read_sheet(path, pairs, blank=True) if is_sheet(path) else read_judgements(path, topics="allowed")
-        )
-        found = own.select(QRELS) if found is None else merged(found, own.select(QRELS))
-    if found is None:
-        raise ArgumentError("judged", "must name at least one file, got none.")
     return found
 
 

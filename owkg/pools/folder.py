@@ -10,6 +10,7 @@ import polars as pl
 
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
+from owkg.estimation.measures import measures
 from owkg.estimation.plan import plan
 from owkg.estimation.population import population
 from owkg.estimation.proxy import free_proxy
@@ -58,11 +59,12 @@ def planned(
         runs, kg, settings, reading, tables: of `write_pool`.
         metrics: names, separated by commas; those without a cut-off have the depth of the pool.
     """
+    names = [one.strip() for one in metrics.split(",") if one.strip()]
+    measures(names, settings["depth"])  # before the runs are read
     sources = list(runs.values() if isinstance(runs, Mapping) else runs)
     paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
     made = _made(runs, paths, None if kg is None else Path(kg), reading or Reading(), settings, tables)
     people = population(made.run, settings["depth"], made.qrels)
-    names = [one.strip() for one in metrics.split(",") if one.strip()]
     return plan(people, free_proxy(people), names), made.said["notes"]
 
 
@@ -160,6 +162,20 @@ def _made(
     settings: dict[str, Any],
     tables_said: TableReading,
 ) -> _Made:
+    if settings["sample"]:
+        if settings["rules"]:
+            raise ArgumentError(
+                "rule",
+                "must be absent where judgements are drawn: rules reject true answers, which "
+                "estimates would repeat.",
+            )
+        if wrong := [path for path in paths if holds_ranks(path)]:
+            raise ValueError(
+                f"{wrong[0]}: is a rank table, whose lists hold tested answers alone; a draw needs the runs "
+                f"(owkg evaluate "
+                "--lists writes them)."
+            )
+        reach_of(settings)
     if tables_said.said and not any(holds_ranks(path) for path in paths):
         raise ArgumentError(tables_said.said, "is of rank tables, and every file is a TREC run.")
     with naming({"paths": "`runs`"}), _warned() as notes:

@@ -85,12 +85,13 @@ def share_limits(
     return np.where(share <= 0, 0.0, solve(tail)), np.where(share >= 1, 1.0, solve(1 - tail))
 
 
-def wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    """Wilson's limits of a share of `size` draws (JASA 22, 1927), at a level of confidence."""
-    z2 = float(special.ndtri((1 + level) / 2)) ** 2
+def wilson(share: ArrayLike, size: ArrayLike, level: float) -> tuple[Any, Any]:
+    """Wilson's limits of shares of `size` draws (JASA 22, 1927), at a level of confidence; they broadcast."""
+    share, size = np.asarray(share, float), np.asarray(size, float)
+    z2 = special.ndtri((1 + level) / 2) ** 2
     middle = (share + z2 / (2 * size)) / (1 + z2 / size)
     half = np.sqrt(z2 * (share * (1 - share) / size + z2 / (4 * size**2))) / (1 + z2 / size)
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def intervals(means: Sequence[BoundedMean], level: float) -> Float[np.ndarray, "n 2"]:

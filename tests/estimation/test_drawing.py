@@ -7,7 +7,7 @@ import pytest
 from owkg.estimation.drawing import Asked, Unit, depths, draw, size_classes
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import population
-from owkg.estimation.proxy import features, free_proxy, known_share_probabilities, proxy_of, refitted
+from owkg.estimation.proxy import FOLDS, free_proxy, known_share_probabilities, proxy_of, refitted
 from tests.estimation.worlds import populated, world
 
 ASKED = [
@@ -132,11 +132,12 @@ def test_probabilities_that_are_fitted_again_do_not_know_their_own_queries():
     people, true = populated(0, queries=100)
     rows = np.arange(40)
     fold = np.full(100, -1)
-    fold[rows] = rows % 5
+    fold[rows] = rows % FOLDS
     judged = np.where((fold[people.query] >= 0) | (people.label >= 0), true, -1)
-    first = refitted(people, judged, free_proxy(people), features(people), fold)
+    first, folds = refitted(people, judged, free_proxy(people), rows)
+    assert folds.tolist() == fold[rows].tolist()
     other = np.where((fold[people.query] == 2) & (people.label < 0), 1 - judged, judged)
-    second = refitted(people, other, free_proxy(people), features(people), fold)
+    second, _ = refitted(people, other, free_proxy(people), rows)
     np.testing.assert_array_equal(first[2], second[2])
     assert not np.array_equal(first[1], second[1])
 

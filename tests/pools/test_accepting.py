@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import owkg
-from owkg.judge.runs import run_from_lists
-from owkg.kg import KnowledgeGraph
-from owkg.pools.accepting import judged_predictions, predictions, write_next
+from owkg.judge.runs import run_from_lists, write_run
+from owkg.kg import KnowledgeGraph, write_labelled
+from owkg.pools.accepting import predictions, write_next
 
 ENTITIES = tuple(f"e{i:03d}" for i in range(120))
 RELATIONS = ("likes", "knows")
@@ -178,6 +178,15 @@ def test_sheets_are_read_where_labels_are_blank(tmp_path):
         *(line.rsplit("\t", 2)[0] + ("\t1\t" if i < 3 else "\t\t") for i, line in enumerate(text[1:])),
     ]
     (tmp_path / "sheet.tsv").write_text("\n".join(filled) + "\n")
-    judged = judged_predictions([tmp_path / "sheet.tsv"])
-    assert owkg.accept(run, GRAPH, judged, precision=0.8, size=200).judged == 3
-    assert judged_predictions([]) is None
+    assert owkg.accept(run, GRAPH, tmp_path / "sheet.tsv", precision=0.8, size=200).judged == 3
+    # From files as from frames.
+    every = np.stack([np.arange(120), np.arange(120) % 2, np.arange(120)], axis=1).astype(np.int32)
+    graph = GRAPH._replace(splits={"train": every})
+    write_run(run, tmp_path / "m.run")
+    write_labelled(graph, tmp_path / "graph")
+    found = owkg.accept(tmp_path / "m.run", tmp_path / "graph", precision=0.8, size=200)
+    assert found.candidates.equals(owkg.accept(run, graph, precision=0.8, size=200).candidates)
+    with pytest.raises(ValueError, match="`judged` must name at least one file"):
+        owkg.accept(run, GRAPH, [], precision=0.8, size=200)
+    with pytest.raises(ValueError, match="`system` must be one of m, got 'x'"):
+        owkg.accept(run, GRAPH, precision=0.8, size=200, system="x")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from owkg.cli.commands import Given
 from owkg.cli.inputs import graph_and_notes, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat
 from owkg.cli.output import Table, number, show
@@ -13,6 +14,7 @@ from owkg.cli.output import Table, number, show
 def accept(
     run: Path,
     *,
+    given: Given,
     kg: Path,
     how: GraphOptions,
     precision: float,
@@ -32,12 +34,9 @@ def accept(
     """Predictions of a run that may enter the graph at a stated precision, from a few judgements.
 
     The set is the best predictions that the graph does not know, ranked by score over all queries. They are
-    judged one by
-    one in a random order, until the set is accepted or refused: write the first sheet, fill it in, give it
-    back with
-    --judged, and take the next sheet. You may look after each judgement and stop at any time. A set without
-    the precision is
-    accepted in at most 5 of 100 draws.
+    judged one by one in a random order, until the set is accepted or refused: write the first sheet, fill it
+    in, give it back with --judged, and take the next sheet. You may look after each judgement and stop at any
+    time. A set without the precision is accepted in at most 5 of 100 draws.
 
     With --drawn N, N of the predictions are judged, and the largest of ten nested sets that passes is
     accepted.
@@ -53,7 +52,7 @@ def accept(
             judged yet.
         drawn (N): Size of a fixed draw for nested sets. Default: one set, judged one by one.
         by (relation): Accept or refuse each relation by itself.
-        sheet (FILE): Write the predictions to judge next, in the order of the draw.
+        sheet (FILE): Write the predictions to judge next, in the order of the draw, into a new file.
         rows: Predictions of that sheet.
         out (FILE): Write the accepted triples with their scores and where they come from, as TSV.
         seed: Seed of the order of the draw.
@@ -67,31 +66,27 @@ def accept(
     """
     import polars as pl
 
-    from owkg.files.storage import require_place
-    from owkg.judge.runs import read_runs
+    from owkg.files.storage import is_stream, require_place
     from owkg.pools.accepting import accept as accepted
-    from owkg.pools.accepting import accepted_table, judged_predictions, write_next
+    from owkg.pools.accepting import accepted_table, write_next
     from owkg.pools.annotation import write_cells
 
     for path in (sheet, out):
         if path is not None:
             require_place(path)
-    if sheet is not None and sheet in (judged or []):
-        raise ValueError(f"`sheet` must be another file than --judged, got {sheet} for both.")
+    if sheet is None:
+        given.refuse(["rows"], "has no effect without --sheet")
+    elif sheet.exists() and not is_stream(sheet):
+        raise ValueError(f"`sheet` must be a new file, because labels may stand in {sheet}, which is there.")
     graph, notes = graph_and_notes(kg, how)
-    lists = read_runs([run], graph=graph)
-    if system is not None:
-        names = lists["model"].unique().sort().to_list()
-        if system not in names:
-            raise ValueError(f"`system` must be one of {', '.join(names)}, got {system!r}.")
-        lists = lists.filter(pl.col("model") == system)
     found = accepted(
-        lists,
+        run,
         graph,
-        judged_predictions(judged or []),
+        judged or None,
         precision=precision,
         size=size,
         depth=depth,
+        system=system,
         by=by,
         drawn=drawn,
         seed=seed,

@@ -27,9 +27,9 @@ def estimate(
 ) -> None:
     """Metrics of systems as if the whole pool were judged, from a few judgements drawn by owkg pool --draw.
 
-    Each value has an interval that holds the value of the completely judged pool in 95 of 100 draws. Pairs
-    of systems
-    have the interval of their difference. What the design cannot answer is refused, with the design that can.
+    Each value has an interval that holds the value of the completely judged pool in 95 of 100 draws. Pairs of
+    systems have the interval of their difference. What the design cannot answer is refused, with the design
+    that can.
 
     The values are of the pool: answers that no system lists to its depth count only where the test set knows
     them.
@@ -41,20 +41,17 @@ def estimate(
         judged (FILE): A filled-in sheet or judgements as qrels; repeat it for several. Blank labels are not
             judged yet. Default: the sheets in the folder of the pool.
         metric: Metrics, separated by commas: rr, success@10, p@10, rbp, ap, ndcg, and mrr, hits@10,
-            macro-mrr,
-            macro-hits@10 over answers with filtered ranks. Default: those that the design answers.
+            macro-mrr, macro-hits@10 over answers with filtered ranks. Default: those that the design answers.
         compare: Estimate the differences of all pairs of systems.
         proxy (FILE): Probabilities that candidates are true, from a language model or a rule: a table with
-            the columns
-            query, answer, probability. Repeat it for several. They make intervals narrower, and never wrong.
+            the columns query, answer, probability. Repeat it for several. They make intervals narrower, and
+            never wrong.
         errors (RATES): How often annotators err, as fp=0.05,fn=0.1: the shares of wrong candidates judged
-            relevant
-            and of true ones judged not relevant. Labels are corrected, and intervals are wider.
+            relevant and of true ones judged not relevant. Labels are corrected, and intervals are wider.
         exact: Give limits that are exact for any number of queries, and wider. Default for fewer than 20
             queries.
         looks (N,...): Numbers of judged units after which you look, all planned before the first look, such
-            as
-            50,100,200; intervals then hold at all looks together. Default: one look.
+            as 50,100,200; intervals then hold at all looks together. Default: one look.
         other_queries: Mean queries like these, rather than exactly the queries of the runs; intervals are
             wider.
         ci: Level of the confidence intervals.

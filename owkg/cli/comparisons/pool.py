@@ -84,22 +84,18 @@ class Drawing:
 
     Drawing what to judge:
         draw (UNIT:N): Draw N units at random and put only these into the sheet: queries:N for all metrics,
-            prefixes:N for RR
-            and Success, candidates:N for P and RBP and the share of missing answers, below:N for the answers
-            below the pool.
+            prefixes:N for RR and Success, candidates:N for P and RBP and the share of missing answers,
+            below:N for the answers below the pool.
         strata (size): With queries and prefixes: draw from classes of the number of known answers, which
-            micro metrics
-            need for narrow intervals.
+            micro metrics need for narrow intervals.
         for_ (METRIC|A-B): With candidates: the metrics they are drawn for (default: P at the depth of the
-            pool), or the two
-            systems whose difference matters, or both as A-B:METRIC.
+            pool), or the two systems whose difference matters, or both as A-B:METRIC.
         below_depth: With below: how deep the lists reach.
         plan: Print the widths of the intervals that each design and size gives, with judgements and hours,
             and write nothing.
         metric: With --plan: metrics, separated by commas.
         more (N): Draw N further units of the pool --pool by its design and write them into a sheet of their
-            own; what is
-            drawn and judged stays.
+            own; what is drawn and judged stays.
     """
 
     draw: str | None = None
@@ -149,11 +145,11 @@ def pool(
     (the pooled lists), sheet.tsv (for annotators, what is not judged yet), metadata.json.
 
     With --draw the sheet holds a random sample of the pool, in the order of judging; design.json and
-    design.tsv say how it was
-    drawn. Only then has owkg estimate intervals. --more draws further units of the same design.
+    design.tsv say how it was drawn. Only then has owkg estimate intervals. --more draws further units of the
+    same design.
 
-    The answers of --truth to the queries asked are all in pool.qrels, pooled or not. With --closed-world
-    only pooled ones are: truth stands for annotators, who see nothing but the pool.
+    The answers of --truth to the queries asked are all in pool.qrels, pooled or not. With --closed-world only
+    pooled ones are: truth stands for annotators, who see nothing but the pool.
 
     With --read, the labels of filled-in sheets go into the judgements of a pool: of several annotators, what
     more than half of those who judged a candidate say. What has no majority stays not judged and is listed;
@@ -166,8 +162,7 @@ def pool(
         kg (DIR): Folder of the graph whose labels the runs use; not for topics.
         out: Folder to write; with --read, the file of judgements to write.
         truth (SPLIT|QRELS): What is judged already: a split of the graph, or qrels. Default with --draw and
-            --plan:
-            test.
+            --plan: test.
         closed_world: --truth judges the whole pool: what it does not hold is wrong.
         filter_: Splits whose known answers leave the lists, or none; train,valid when absent.
         covered: Pool only the queries that --truth judges.
@@ -210,11 +205,13 @@ def pool(
         )
         return
     if drawing.plan:
-        given.refuse(["out", "budget", "draw", "strata", "for_", "sampled"], "has no effect with --plan")
-    elif out is None:
+        given.refuse(
+            ["out", "read", "budget", "draw", "strata", "for_", "sampled"], "has no effect with --plan"
+        )
+        out = Path()
+    if out is None:
         raise ValueError("`out` must say where to write.")
     if reading.read:
-        assert out is not None
         from owkg.cli.comparisons.pool_read import read_sheets
 
         given.refuse(_OF_POOLS, "has no effect with --read")
@@ -265,7 +262,6 @@ def pool(
         if drawing.plan:
             _show_plan(systems, kg, settings, words, drawing.metric, form)
             return
-        assert out is not None
         card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite)
     rows = card["sizes"]
     sizes = Table("", list(rows[0]), [[f"{value:,}" for value in row.values()] for row in rows])
