@@ -251,3 +251,33 @@ def test_known_answers_are_those_of_the_test_split(folder, done):
     with pytest.raises(ValueError, match="the label must not be blank"):
         read_sheet("pool/sheet.tsv")
     assert set(read_sheet("pool/sheet.tsv", blank=True)["relevance"]) == {-1}
+
+
+def test_predictions_are_accepted(folder, truth_and_folder, done, answer, refused):
+    truth, _ = truth_and_folder
+    line = ("accept", "m2.run", "--kg", "kg", "--precision", 0.2, "--size", 100)
+    first = done(*line, "--sheet", "a.tsv", "--rows", 30)
+    assert "are expected to accept it" in first
+    filled(truth, folder / "a.tsv")
+    assert "must be a new file" in refused(*line, "--sheet", "a.tsv")
+    found = answer(*line, "--judged", "a.tsv", "--out", "accepted.tsv")
+    assert set(found) >= {"precision", "level", "accepted", "judged", "errors", "method", "by"}
+    assert (found["judged"], found["state"], found["method"]) == (30, "accepted", "martingale")
+    table = pl.read_csv("accepted.tsv", separator="\t")
+    assert len(table) == found["accepted"] == 100 - found["errors"]
+    assert table["run"].unique().to_list() == ["m2.run"]
+    by = answer(*line, "--judged", "a.tsv", "--by", "relation")["by"]
+    assert sum(row["judged"] for row in by) == 30
+    assert "--rows has no effect without --sheet" in refused(*line, "--rows", 5)
+    assert "--by must be relation" in refused(*line, "--by", "side")
+
+
+def test_rules_and_rank_tables_cannot_be_drawn_from(folder, refused):
+    assert "--rule must be absent where judgements are drawn" in refused(
+        *POOL, "--draw", "queries:9", "--rule", "type", "--out", "p"
+    )
+    (folder / "r.csv").write_text(
+        "head,relation,tail,side,optimistic,pessimistic,candidates\ne0,r0,a1,tail,1,1,9\n"
+    )
+    line = refused("pool", "r.csv", "--kg", "kg", "--depth", 5, "--draw", "queries:9", "--out", "p")
+    assert "r.csv: is a rank table, whose lists hold tested answers alone" in line
