@@ -32,10 +32,11 @@ from owkg.estimation.candidates import (
     limits,
     of_candidates,
 )
+from owkg.estimation.estimate import OWN, REFIT
 from owkg.estimation.measures import Measure, Needs, measures, values
 from owkg.estimation.population import UNKNOWN, Population
 from owkg.estimation.prefixes import reach
-from owkg.estimation.proxy import free_proxy
+from owkg.estimation.proxy import free_proxy, refitted
 from owkg.estimation.regression import Sample
 from owkg.estimation.targets import contrasts, of_prefix_queries, of_queries, prepared
 from owkg.files.storage import writable_folder
@@ -145,7 +146,7 @@ class Config:
     queries: Sequence[int] = (2000, 300)
     sizes: Sequence[int] = (20, 30, 50, 100, 200, 400)
     candidates: Sequence[int] = (100, 200, 400, 800)
-    replays: int = 2000
+    replays: int = 500
 
 
 QUICK = Config(queries=(300,), sizes=(50,), candidates=(200,), replays=60)
@@ -200,7 +201,7 @@ def replay_queries(made: World, n: int, replays: int, seed: int, **said: Any) ->
     proxy, reached, size = free_proxy(people), reach(_DEPTH), len(people.queries)
     chosen = measures(METRICS, _DEPTH)
     to = contrasts(_SYSTEMS, pairs=True)
-    ready = {one.name: prepared(one, people, [proxy], own=n >= 50) for one in chosen}
+    ready = {one.name: prepared(one, people, [proxy], own=n >= OWN) for one in chosen}
     prefixes = {
         one.name: prepared(one, people, [proxy], reached=reached)
         for one in chosen
@@ -216,10 +217,18 @@ def replay_queries(made: World, n: int, replays: int, seed: int, **said: Any) ->
         sample = Sample(rows, np.zeros(n, np.int64), np.array([size]))
         deep = (rng.random((n, 1)) < reached).sum(1)
         asked = float(judged_of_prefixes(made, rows, deep))
+        folds = None
+        if n >= REFIT:
+            drawn = np.isin(people.query, rows)
+            folds = refitted(people, np.where(drawn, truth, people.label).astype(np.int8), proxy, rows)
         for one in chosen:
             value = to @ every[one.name][:, rows]
             found = [
-                ("queries", of_queries(ready[one.name], people, truth, sample), float(is_open[rows].sum()))
+                (
+                    "queries",
+                    of_queries(ready[one.name], people, truth, sample, folds=folds),
+                    float(is_open[rows].sum()),
+                )
             ]
             if one.name in prefixes:
                 found.append(

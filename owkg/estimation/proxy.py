@@ -185,6 +185,6 @@ def _predicted(
         curve = (design * np.maximum(p * (1 - p), 1e-9)[:, None]).T @ design + np.diag(penalty + 1e-9)
         move = np.linalg.solve(curve, slope)
         weights = weights + np.clip(move, -4, 4)
-        if np.abs(move).max() < 1e-6:
+        if np.abs(move).max() < 1e-10:
             break
     return special.expit(np.clip(np.column_stack([np.ones(len(of)), of]) @ weights, -30, 30))

@@ -10,9 +10,11 @@ from jaxtyping import Int
 from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
-from owkg.estimation.acceptance import Nested, OneSet, State, by_relation, nested, one_set, outlook
+from owkg.estimation.acceptance import OneSet, State, one_set, outlook
+from owkg.estimation.nested_sets import Nested, nested
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import UNKNOWN
+from owkg.estimation.relation_sets import by_relation
 from owkg.ir import POOLED
 from owkg.judge.qrels import judgements_checked
 from owkg.judge.runs import ranked, read_runs, without_known

@@ -45,6 +45,10 @@ COMMANDS = {
     "classify": "classify run --negatives uniform --out OUT/scored.csv --format json",
     "align": "align pairs --dim 4 --steps 12 --out OUT/r.csv --assign --format json",
     "pool": "pool one.run two.run --depth 5 --kg graph --out OUT/pool --truth valid --format json",
+    "pool (drawn)": "pool one.run two.run --depth 5 --kg graph --draw candidates:24 --out OUT/drawn "
+    "--format json",
+    "estimate": "estimate --pool drawn --judged filled.tsv --metric rr,ap,mrr --format json",
+    "accept": "accept one.run --kg graph --precision 0.3 --size 60 --sheet OUT/sheet.tsv --format json",
     "missing": "missing judgements.qrels --kg graph --format json",
     "audit": "audit random.csv frequency.csv oracle.csv --metric mrr --sparsity 0.2,0.4 "
     "--report OUT/audit.html --format json",
@@ -67,6 +71,7 @@ JAX = {
 MADE = (
     "train graph --model distmult --dim 4 --epochs 1 --out run",
     "family-tree generate families --num-trees 3 --max-tree-size 10 --seed 1",
+    "pool one.run two.run --depth 5 --kg graph --draw queries:22 --seed 3 --out drawn",
 )
 # Differ from run to run.
 _VOLATILE = {
@@ -191,6 +196,9 @@ def prepared(folder: Path, *, made: bool = True) -> Path:
             raise ValueError(f"{line}: {done.stderr}")
     (folder / "families" / "facts.tsv").rename(folder / "facts.tsv")
     _embeddings(folder)
+    head, *rows = (folder / "drawn" / "sheet.tsv").read_text().splitlines()
+    labelled = [f"{row.rsplit(chr(9), 2)[0]}\t{i % 2}\t" for i, row in enumerate(rows)]
+    (folder / "filled.tsv").write_text("\n".join([head, *labelled]) + "\n")
     return folder
 
 

@@ -17,23 +17,23 @@ from owkg.estimation.acceptance import (
     State,
     allowed_errors,
     boundary,
-    by_relation,
-    chain,
     evidence,
     lower_limit,
-    nested,
-    nested_by_relation,
-    nested_p_values,
-    nested_replays,
-    nested_sizes,
     one_set,
-    one_set_replays,
     outlook,
+)
+from owkg.estimation.nested_sets import (
+    chain,
+    nested,
+    nested_p_values,
+    nested_sizes,
     pilot_places,
     piloted,
     predicted_size,
     region_size,
 )
+from owkg.estimation.relation_sets import by_relation, nested_by_relation
+from simulations.accepted_predictions import nested_replays, one_set_replays
 
 
 def _likelihood(size, bad, judged, errors):

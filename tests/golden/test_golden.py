@@ -55,8 +55,8 @@ def run_all(folder: Path) -> dict[str, Any]:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(line.split())
-        if name == "pool":
-            fill_in(folder / "pool" / "sheet.tsv", folder / "filled.tsv")
+        if name in ("pool", "pool drawn"):
+            fill_in(folder / ("drawn" if "drawn" in name else "pool") / "sheet.tsv", folder / "filled.tsv")
         now = files(folder)
         said = out.getvalue()
         found[name] = {

@@ -44,8 +44,8 @@ def estimate(
             macro-mrr, macro-hits@10 over answers with filtered ranks. Default: those that the design answers.
         compare: Estimate the differences of all pairs of systems.
         proxy (FILE): Probabilities that candidates are true, from a language model or a rule: a table with
-            the columns query, answer, probability. Repeat it for several. They make intervals narrower, and
-            never wrong.
+            the columns query, answer, probability. Repeat it for several. Good ones make intervals narrower;
+            coverage does not depend on them.
         errors (RATES): How often annotators err, as fp=0.05,fn=0.1: the shares of wrong candidates judged
             relevant and of true ones judged not relevant. Labels are corrected, and intervals are wider.
         exact: Give limits that are exact for any number of queries, and wider. Default for fewer than 20
