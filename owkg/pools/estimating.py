@@ -12,6 +12,7 @@ from owkg.estimation import estimate as estimation
 from owkg.estimation.annotators import ErrorRates
 from owkg.estimation.estimate import DrawnPool, Estimate
 from owkg.files.delimited import read_text_table
+from owkg.files.parquet import read_parquet
 from owkg.files.storage import checksum, read_metadata
 from owkg.pools.annotation import judged_in
 from owkg.pools.drawn import read_drawn
@@ -87,10 +88,10 @@ def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
 
 
 def read_proxy(path: Path) -> pl.DataFrame:
-    """Probabilities from a table with the columns query, answer and probability, between tabs or commas.
+    """Probabilities from a table of text or Parquet with the columns query, answer and probability.
 
     Raises:
         ValueError: naming the file, if it is no table.
         OSError: if it cannot be opened.
     """
-    return read_text_table(path)[0]
+    return read_parquet(path) if path.suffix.lower() == ".parquet" else read_text_table(path)[0]

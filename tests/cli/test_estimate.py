@@ -169,6 +169,11 @@ def test_labels_of_a_proxy_join(folder, truth_and_folder, done, answer, refused)
     assert sum(row["ci_high"] - row["ci_low"] for row in helped) < sum(
         row["ci_high"] - row["ci_low"] for row in plain
     )
+    guessed.write_parquet("llm.parquet")
+    same = answer("estimate", "--pool", "pool", "--metric", "ap", "--proxy", "llm.parquet")["metrics"]
+    assert same == helped
+    line = refused("estimate", "--pool", "pool", "--errors", "fp=0.6,fn=0.6")
+    assert "--errors: fp must add up with fn to less than 1" in line
     guessed[1:].write_csv("llm.tsv", separator="\t")
     assert "--proxy llm.tsv: must give every unjudged candidate" in refused(
         "estimate", "--pool", "pool", "--proxy", "llm.tsv"

@@ -8,6 +8,7 @@ import typer
 from owkg.cli.inputs import noted_line
 from owkg.cli.options import Format, OutputFormat, split_list
 from owkg.cli.output import Table, interval, number, show
+from owkg.errors import naming
 
 
 def estimate(
@@ -125,7 +126,8 @@ def _rates(text: str | None) -> Any:
         given = {}
     if not given or set(given) - {"fp", "fn"} or len(given) < len(pairs):
         raise ValueError(f"`errors` must be rates such as fp=0.05,fn=0.1, got {text!r}.")
-    return ErrorRates(given.get("fp", 0.0), given.get("fn", 0.0))
+    with naming({"fp": "`errors`: fp", "fn": "`errors`: fn"}):
+        return ErrorRates(given.get("fp", 0.0), given.get("fn", 0.0))
 
 
 def _numbers(text: str | None) -> list[int] | None:
