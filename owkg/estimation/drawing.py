@@ -156,7 +156,7 @@ class Asked(NamedTuple):
     size: int
     strata: str | None = None
     aims: Sequence[str] = ()
-    pair: tuple[str, str] | None = None
+    pair: tuple[str, str] | str | None = None
 
 
 def draw(
@@ -265,15 +265,28 @@ def aims(people: Population, asked: Asked, frame: Int[np.ndarray, "n"]) -> Float
     for one in measures(asked.aims or f"P@{people.depth}", people.depth):
         each = contributions(one, people, frame)
         if asked.pair is not None:
-            for name in asked.pair:
-                if name not in people.models:
-                    raise ArgumentError(
-                        "for", f"must name systems of the runs ({', '.join(people.models)}), got {name!r}."
-                    )
-            first, second = (people.models.index(name) for name in asked.pair)
+            pair = pair_of(asked.pair, people.models)
+            first, second = (people.models.index(name) for name in pair)
             each = each[[first]] - each[[second]]
         found.append(each / max(np.abs(each).max(initial=0.0), 1e-300))
     return np.concatenate(found)
+
+
+def pair_of(said: tuple[str, str] | str, models: Sequence[str]) -> tuple[str, str]:
+    """The two systems that "A-B" or a pair names; names may hold hyphens.
+
+    Raises:
+        ValueError: naming `for`, if it names no two systems.
+    """
+    pairs = [said] if isinstance(said, tuple) else []
+    if isinstance(said, str):
+        words = said.split("-")
+        pairs = [("-".join(words[:i]), "-".join(words[i:])) for i in range(1, len(words))]
+    found = [pair for pair in pairs if set(pair) <= set(models)]
+    if len(found) != 1:
+        shown = said if isinstance(said, str) else "-".join(said)
+        raise ArgumentError("for", f"must be two systems of the runs ({', '.join(models)}), got {shown!r}.")
+    return found[0]
 
 
 def _below(

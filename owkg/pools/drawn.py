@@ -52,9 +52,7 @@ def asked_of(text: str, strata: str | None = None, aims: str | None = None) -> A
         raise ArgumentError("draw", f"must be one of {_UNITS}, N a whole number of at least 1, got {text!r}.")
     pair = None
     if aims is not None and "-" in aims:
-        systems, _, aims = aims.partition(":")
-        first, _, second = systems.partition("-")
-        pair = (first, second)
+        pair, _, aims = aims.partition(":")
     names = [one.strip() for one in (aims or "").split(",") if one.strip()]
     return Asked(Unit(name), int(count), strata, names, pair)
 

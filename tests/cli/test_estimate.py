@@ -226,7 +226,7 @@ def test_a_pool_without_a_design_is_no_sample(folder, done, refused):
         (("--draw", "queries:900"), "--draw must be at most the 80 queries"),
         (("--draw", "queries:9", "--budget", 5), "--budget has no effect with --draw"),
         (("--draw", "candidates:9", "--for", "rr"), "--for must be P@k or RBP"),
-        (("--draw", "candidates:9", "--for", "m0-m7"), "--for must name systems of the runs"),
+        (("--draw", "candidates:9", "--for", "m0-m7"), "--for must be two systems of the runs"),
         (
             ("--draw", "below:9", "--below-depth", 4),
             "--below-depth must be below the depth of the pool, 5, got 4",

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.estimation.drawing import Asked, Unit, depths, draw, size_classes
+from owkg.estimation.drawing import Asked, Unit, depths, draw, pair_of, size_classes
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import population
 from owkg.estimation.proxy import FOLDS, free_proxy, known_share_probabilities, proxy_of, refitted
@@ -101,7 +101,10 @@ def test_classes_of_sizes_keep_equal_sizes_together():
         (Asked(Unit.QUERIES, 5, None, ("p@5",)), "`for` must be absent where queries are drawn"),
         (Asked(Unit.CANDIDATES, 5, "size"), "`strata` must be absent where candidates"),
         (Asked(Unit.CANDIDATES, 5, None, ("rr",)), "`for` must be P@k or RBP.*got RR@5: draw prefixes"),
-        (Asked(Unit.CANDIDATES, 5, None, (), ("m0", "m9")), "`for` must name systems of the runs .*got 'm9'"),
+        (
+            Asked(Unit.CANDIDATES, 5, None, (), ("m0", "m9")),
+            "`for` must be two systems of the runs .*got 'm0-m9'",
+        ),
         (Asked(Unit.BELOW, 5), "`draw` must be at most the 0 candidates below depth 5"),
     ],
     ids=str,
@@ -110,6 +113,15 @@ def test_draws_that_cannot_be(asked, message):
     people, _ = populated()
     with pytest.raises(ValueError, match=message):
         draw(people, asked, seed=0, proxy=free_proxy(people), below=5)
+
+
+def test_pairs_may_have_hyphens():
+    assert pair_of("a-1-b", ("a-1", "b", "c")) == ("a-1", "b")
+    for bad in ("a-1", "a-1-c-b", "b"):
+        with pytest.raises(ValueError, match="`for` must be two systems"):
+            pair_of(bad, ("a-1", "b", "c"))
+    with pytest.raises(ValueError, match="got 'a-b-c'"):
+        pair_of("a-b-c", ("a", "b-c", "a-b", "c"))
 
 
 def test_the_free_proxy_says_where_missing_answers_are():
