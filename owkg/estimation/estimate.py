@@ -182,6 +182,19 @@ def estimate(
     )
 
 
+def missing_answers(drawn: DrawnPool, judged: pl.DataFrame, ci: float = 0.95) -> Missing | None:
+    """The share of missing answers of `estimate`, without metrics; None where the design does not answer it.
+
+    Raises:
+        ValueError: as `estimate`.
+    """
+    labels = labels_of(drawn, judged)
+    units, _ = judged_units(drawn.drawing, drawn.people, labels)
+    _require_enough(drawn.drawing, units, ())
+    level = checks.level("ci", ci)
+    return _missing(_State(drawn, labels, units, [drawn.proxy], level, False, True, None, False, False))
+
+
 def labels_of(drawn: DrawnPool, judged: pl.DataFrame) -> Int[np.ndarray, "candidates"]:
     """What is known of each candidate once judgements are in: 1, 0 or `UNKNOWN`.
 

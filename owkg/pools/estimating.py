@@ -14,6 +14,7 @@ from owkg.estimation.estimate import DrawnPool, Estimate
 from owkg.files.delimited import read_text_table
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import checksum, read_metadata
+from owkg.judge.schema import QRELS
 from owkg.pools.annotation import judged_in
 from owkg.pools.drawn import read_drawn
 
@@ -63,11 +64,21 @@ def estimate(
             raise ArgumentError("judged", "must be given for a pool in memory.")
         judged = filled_sheets(folder, sheets)
     if not isinstance(judged, pl.DataFrame):
-        people = drawn.people
-        asked = people.queries[people.query].with_columns(people.answers.alias("answer"))
-        judged = judged_in(judged, asked)
+        judged = judged_in(judged, drawn.people.asked())
     options = {"errors": errors, "exact": exact, "looks": looks, "ci": ci, "of_these": of_these}
     return estimation(drawn, judged, metrics, compare=compare, proxies=tables, **options)
+
+
+def drawn_judgements(folder: Path) -> tuple[DrawnPool, pl.DataFrame]:
+    """A pool with its design, and what is judged in the sheets of its folder; perhaps nothing.
+
+    Raises:
+        ValueError: naming the folder or the file, as `read_drawn`.
+    """
+    drawn, sheets = read_drawn(folder)
+    written = written_into(folder, sheets)
+    judged = judged_in(written, drawn.people.asked()) if written else drawn.known.clear().select(QRELS)
+    return drawn, judged
 
 
 def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
@@ -76,15 +87,20 @@ def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
     Raises:
         ValueError: naming `judged`, if there is none.
     """
-    written = read_metadata(folder)["sha256"]
-    paths = [folder / name for name in sheets if (folder / name).is_file()]
-    found: list[StrPath] = [path for path in paths if checksum(path) != written.get(path.name)]
+    found = written_into(folder, sheets)
     if not found:
         raise ArgumentError(
             "judged",
             f"must name filled-in sheets: those in {folder} ({', '.join(sheets)}) are as they were written.",
         )
     return found
+
+
+def written_into(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
+    """The sheets in the folder of a pool that are not as they were written."""
+    written = read_metadata(folder)["sha256"]
+    paths = [folder / name for name in sheets if (folder / name).is_file()]
+    return [path for path in paths if checksum(path) != written.get(path.name)]
 
 
 def read_proxy(path: Path) -> pl.DataFrame:
