@@ -4,12 +4,31 @@ from collections.abc import Iterator, Mapping
 
 from owkg import plugins
 from owkg.errors import ArgumentError
-from owkg.models import betae, conve, distmult, protate, rescal, rotate, transe, tucker
+from owkg.models import (
+    atte,
+    betae,
+    bique,
+    conve,
+    cp,
+    distmult,
+    hole,
+    interacte,
+    mure,
+    protate,
+    refe,
+    rescal,
+    rotate,
+    rote,
+    simple,
+    transe,
+    tucker,
+)
 from owkg.models import complex as complex_
 from owkg.models.kind import Kind, whole_kind
 from owkg.models.model import Model
 
 _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
+_FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
 
 
 class _Registered(Mapping[str, Kind]):

@@ -1,6 +1,6 @@
 """What a knowledge-graph-embedding model is: data and pure functions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -24,6 +24,10 @@ Ids = Int[Array, "..."] | Int[np.ndarray, "..."]
 SIDES = ("head", "tail")
 # (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c], statistics)
 Query = Callable[..., tuple[Array, Statistics]]
+
+
+# (rows, weight) of what a penalty is of.
+Factors = Sequence[tuple[Array, float]]
 
 
 @runtime_checkable
@@ -65,6 +69,8 @@ class Model:
         similarity: of queries and candidates: the score.
         complex_params: the arrays whose rows are real parts, then as many imaginary parts.
         entity_params: the arrays with a row an entity; candidates are made of no others.
+        factors: (rows of entities, of relations, of answers) of facts to the rows that a penalty is of, each
+            with its weight; None: those rows.
         phase_unit: radians of a rotation for each unit of `relation`; 0: relations are no rotations.
     """
 
@@ -76,6 +82,7 @@ class Model:
     similarity: Similarity
     complex_params: tuple[str, ...] = ()
     entity_params: tuple[str, ...] = ("entity",)
+    factors: Callable[[Array, Array, Array], Factors] | None = None
     phase_unit: float = 0.0
 
 

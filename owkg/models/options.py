@@ -12,6 +12,13 @@ def whole_numbers(config: object, *names: str, low: int = 1) -> None:
         _put(config, name, checks.scalar(name, checks.integer(name, getattr(config, name), low)))
 
 
+def even(config: object, *names: str) -> None:
+    """Requires fields, whole numbers, to be even."""
+    for name in names:
+        if (value := getattr(config, name)) % 2:
+            raise ArgumentError(name, f"must be even, got {value}.")
+
+
 def positive(config: object, *names: str) -> None:
     """Requires fields to be finite numbers above 0."""
     for name in names:

@@ -86,7 +86,12 @@ def objective(
                 weights,
             )
     penalties /= sum(map(jnp.sum, counts))
-    return loss + penalties, jax.tree.map(lambda x: x.astype(jnp.float32), statistics)
+    return loss + penalties, jax.tree.map(_single, statistics)
+
+
+def _single(statistic: Array) -> Array:
+    """Floating numbers in float32; others, such as orders, as they are."""
+    return statistic.astype(jnp.float32) if jnp.issubdtype(statistic.dtype, jnp.floating) else statistic
 
 
 def _narrow(config: Training, params: Params) -> Params:
@@ -122,9 +127,13 @@ def penalty(
     `answers`: whether the answer is penalised beside the given entity and the relation.
     """
     inverse = params["relation"].shape[0] // 2 if head and model.config.reciprocal else 0
-    used = [("entity", batch.entity), ("relation", batch.relation + inverse)]
-    used += [("entity", batch.answer)] if answers else []
-    rows = (
-        powers(params[name][ids], exponent, complex_rows=name in model.complex_params) for name, ids in used
-    )
-    return jnp.dot(sum(rows, jnp.zeros(counts.shape)), counts)
+    rows = [params["entity"][batch.entity], params["relation"][batch.relation + inverse]]
+    if model.factors is not None:
+        answer = params["entity"][batch.answer] if answers else jnp.zeros_like(rows[0])
+        used = [(own, weight, False) for own, weight in model.factors(rows[0], rows[1], answer)]
+    else:
+        rows += [params["entity"][batch.answer]] if answers else []
+        names = ("entity", "relation", "entity")[: len(rows)]
+        used = [(row, 1.0, name in model.complex_params) for row, name in zip(rows, names, strict=True)]
+    each = (weight * powers(own, exponent, complex_rows=is_complex) for own, weight, is_complex in used)
+    return jnp.dot(sum(each, jnp.zeros(counts.shape)), counts)

@@ -122,6 +122,94 @@ def betae(p, c, h, r, t):
     return c.margin - total
 
 
+def hole(p, c, h, r, t):
+    a, b, d = p["entity"][h], p["relation"][r], p["entity"][t]
+    return sum(b[k] * a[i] * d[(k + i) % c.dim] for k in range(c.dim) for i in range(c.dim))
+
+
+def simple(p, c, h, r, t):
+    n = c.dim
+    a, b, d = p["entity"][h], p["relation"][r], p["entity"][t]
+    return ((a[:n] * b[:n] * d[n:]).sum() + (d[:n] * b[n:] * a[n:]).sum()) / 2
+
+
+def cp(p, c, h, r, t):
+    return sum(
+        a * b * d for a, b, d in zip(p["entity"][h], p["relation"][r], p["entity"][t][c.dim :], strict=False)
+    )
+
+
+def bique(p, c, h, r, t):
+    """Quaternions of complex numbers as 2 x 2 matrices: w + x i + y j + z k."""
+
+    def matrix(row, k):
+        w, x, y, z = (row[2 * n * c.dim + k] + 1j * row[(2 * n + 1) * c.dim + k] for n in range(4))
+        return np.array([[w + 1j * x, y + 1j * z], [-y + 1j * z, w - 1j * x]])
+
+    half, total = 8 * c.dim, 0.0
+    moved = p["entity"][h] + p["relation"][r][half:]
+    for k in range(c.dim):
+        (a, b), (d, e) = matrix(moved, k) @ matrix(p["relation"][r][:half], k)
+        components = (a + e) / 2, (a - e) / 2j, (b - d) / 2, (b + d) / 2j
+        for n, component in enumerate(components):
+            real, imaginary = (p["entity"][t][(2 * n + i) * c.dim + k] for i in range(2))
+            total += component.real * real + component.imag * imaginary
+    return total
+
+
+def _distance(p, moved, h, t):
+    return -((moved - p["entity"][t]) ** 2).sum() + p["head_bias"][h] + p["tail_bias"][t]
+
+
+def _turned(pairs, x, *, reflect):
+    found = np.zeros_like(x)
+    for k in range(0, len(x), 2):
+        a, b = pairs[k : k + 2] / math.hypot(*pairs[k : k + 2])
+        turn = [[a, b], [b, -a]] if reflect else [[a, -b], [b, a]]
+        found[k : k + 2] = np.array(turn) @ x[k : k + 2]
+    return found
+
+
+def mure(p, c, h, r, t):
+    shift, scale = np.split(p["relation"][r], 2)
+    return _distance(p, scale * p["entity"][h] - shift, h, t)
+
+
+def rote(p, c, h, r, t):
+    shift, pairs = np.split(p["relation"][r], 2)
+    return _distance(p, _turned(pairs, p["entity"][h], reflect=False) + shift, h, t)
+
+
+def refe(p, c, h, r, t):
+    shift, pairs = np.split(p["relation"][r], 2)
+    return _distance(p, _turned(pairs, p["entity"][h], reflect=True) + shift, h, t)
+
+
+def atte(p, c, h, r, t):
+    shift, rotation, reflection, context = np.split(p["relation"][r], 4)
+    both = [
+        _turned(rotation, p["entity"][h], reflect=False),
+        _turned(reflection, p["entity"][h], reflect=True),
+    ]
+    weights = special.softmax([context @ x / math.sqrt(c.dim) for x in both])
+    return _distance(p, weights[0] * both[0] + weights[1] * both[1] + shift, h, t)
+
+
+def interacte(p, c, h, r, t):
+    rows, columns = 2 * c.height, c.dim // c.height
+    both = np.concatenate([p["entity"][h], p["relation"][r]])[p["order"].astype(int)]
+    pictures = np.moveaxis(both.reshape(c.permutations, rows, columns), 0, -1)
+    pictures = _normed(p, "input", pictures)
+    maps = np.zeros((rows, columns, c.permutations, c.channels))
+    around = c.kernel // 2
+    for y, x, i, j in np.ndindex(rows, columns, c.kernel, c.kernel):
+        under = pictures[(y + i - around) % rows, (x + j - around) % columns]
+        maps[y, x] += under[:, None] * p["filters"][i, j, 0]
+    flat = np.maximum(_normed(p, "channel", maps.reshape(rows, columns, -1)), 0).ravel()
+    hidden = np.maximum(_normed(p, "output", flat @ p["dense_weight"] + p["dense_bias"]), 0)
+    return hidden @ p["entity"][t] + p["entity_bias"][t]
+
+
 FORMULAS: dict[str, Callable[..., float]] = {
     "transe": transe,
     "distmult": distmult,
@@ -132,6 +220,15 @@ FORMULAS: dict[str, Callable[..., float]] = {
     "tucker": tucker,
     "conve": conve,
     "betae": betae,
+    "hole": hole,
+    "simple": simple,
+    "cp": cp,
+    "bique": bique,
+    "mure": mure,
+    "rote": rote,
+    "refe": refe,
+    "atte": atte,
+    "interacte": interacte,
 }
 
 
@@ -148,6 +245,18 @@ OPTIONS = {
     "tucker": [{"dim": 5, "relation_dim": 3}, {"dim": 4, "relation_dim": 2, "batch_norm": False}],
     "conve": [{"dim": 12, "height": 3, "channels": 2}],
     "betae": [{"dim": 4, "hidden": 6, "margin": 9.0}, {"dim": 4, "hidden": 5, "hidden_layers": 1}],
+    "hole": [{"dim": 5}, {"dim": 6, "reciprocal": True}],
+    "simple": [{"dim": 4}, {"dim": 3, "reciprocal": True}],
+    "cp": [{"dim": 5}],
+    "bique": [{"dim": 3}],
+    "mure": [{"dim": 5}],
+    "rote": [{"dim": 6}],
+    "refe": [{"dim": 6}],
+    "atte": [{"dim": 6}],
+    "interacte": [
+        {"dim": 18, "height": 3, "kernel": 3, "channels": 2},
+        {"dim": 8, "height": 2, "kernel": 3, "channels": 3, "permutations": 2},
+    ],
 }
 CASES = [
     pytest.param((name, options), id=f"{name}-{i}")
@@ -176,6 +285,8 @@ def case(request):
     rng = np.random.default_rng(0)
 
     def moved(array):
+        if not jnp.issubdtype(array.dtype, jnp.floating):
+            return array
         return array + jnp.asarray(rng.uniform(0.1, 0.6, array.shape), jnp.float32)
 
     fixed = {"protate": ("entity", "relation")}.get(name, ())

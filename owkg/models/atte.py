@@ -1,0 +1,69 @@
+"""AttE: a relation weighs a rotated and a reflected head, and distances are squared."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import euclidean, options
+from owkg.models.kind import Kind
+from owkg.models.model import Model, Params, Statistics
+from owkg.models.similarity import MINUS_SQUARES
+
+
+@dataclass(frozen=True)
+class AttE:
+    """Options of AttE.
+
+    Attributes:
+        dim: reals an entity, an even number; a relation has four times as many.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 500
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.even(self, "dim")
+        options.only_reciprocal(self, "atte")
+
+
+def atte_model(config: AttE) -> Model:
+    """score(h, r, t) = -|w R h + (1 - w) S h + r - t|^2 + b_h + b_t, R of rotations, S of reflections.
+
+    w is the softmax of the products of R h and S h with a context, over sqrt(dim). Rows of relations are r,
+    the pairs of R, those of S, and the context. Entities and r start normal with deviation .001, R and S
+    uniform on +-1, contexts standard normal, biases at 0.
+
+    References:
+        Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        return euclidean.biased_init(key, config, (num_entities, config.dim), num_relations, "nuus")
+
+    def form(entity: Float[Array, "q d"], relation: Float[Array, "q d4"]) -> Float[Array, "q d"]:
+        shift, rotation, reflection, context = jnp.split(relation, 4, axis=-1)
+        both = euclidean.rotated(rotation, entity), euclidean.reflected(reflection, entity)
+        return euclidean.attended(*both, context) + shift
+
+    return Model(
+        "atte",
+        config,
+        init,
+        euclidean.biased_query(form),
+        euclidean.biased_candidates,
+        MINUS_SQUARES,
+        entity_params=euclidean.BIASES,
+    )
+
+
+KIND = Kind(
+    "atte",
+    AttE,
+    atte_model,
+    "-|w R h + (1 - w) S h + r - t|^2 + b_h + b_t",
+    "Chami et al. 2020",
+    training=euclidean.TRAINING,
+)

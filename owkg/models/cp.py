@@ -1,0 +1,73 @@
+"""CP: the canonical decomposition, with entities that differ as heads and as tails."""
+
+from dataclasses import dataclass
+
+import jax
+from jaxtyping import Array
+
+from owkg.models import initial, options
+from owkg.models.kind import FACTORED, Kind
+from owkg.models.model import Factors, Ids, Model, Params, Statistics, entity_rows, sided, stateless
+from owkg.models.similarity import DOT
+
+
+@dataclass(frozen=True)
+class CP:
+    """Options of CP.
+
+    Attributes:
+        dim: reals of an entity as a head, as many as a tail; and of a relation.
+        reciprocal: True: heads are asked for by inverse relations.
+        init_scale: standard deviation of initial parameters.
+    """
+
+    dim: int = 128
+    reciprocal: bool = True
+    init_scale: float = 1e-3
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.only_reciprocal(self, "cp")
+        options.positive(self, "init_scale")
+
+
+def cp_model(config: CP) -> Model:
+    """score(h, r, t) = sum_k h_k r_k t'_k.
+
+    Rows of entities are what they are in queries, then, with ', as candidates. A penalty is of the halves
+    that a fact uses. All start normal.
+
+    References:
+        Lacroix, Usunier and Obozinski 2018, Canonical tensor decomposition for knowledge base completion,
+        equations 2 and 7.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        def law(key: Array, shape: tuple[int, int]) -> Array:
+            return initial.normal(key, shape, config.init_scale)
+
+        shapes = (num_entities, 2 * config.dim), (num_relations, config.dim)
+        return initial.drawn_embeddings(jax.random.split(key), law, config, *shapes), {}
+
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
+        return entity_rows(params, entity)[..., config.dim :]
+
+    def factors(entity: Array, relation: Array, answer: Array) -> Factors:
+        return ((entity[:, : config.dim], 1.0), (relation, 1.0), (answer[:, config.dim :], 1.0))
+
+    return Model(
+        "cp",
+        config,
+        init,
+        sided(
+            stateless(lambda entity, relation: entity[:, : config.dim] * relation),
+            None,
+            reciprocal=config.reciprocal,
+        ),
+        candidates,
+        DOT,
+        factors=factors,
+    )
+
+
+KIND = Kind("cp", CP, cp_model, "sum h r t'", "Lacroix et al. 2018", columns=2, training=FACTORED)

@@ -1,0 +1,82 @@
+"""HolE: circular correlations of heads and tails."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, options
+from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
+from owkg.models.similarity import DOT
+
+
+@dataclass(frozen=True)
+class HolE:
+    """Options of HolE.
+
+    Attributes:
+        dim: reals an entity, and a relation.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    dim: int = 150
+    reciprocal: bool = False
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
+
+
+def hole_model(config: HolE) -> Model:
+    """score(h, r, t) = sum_k r_k sum_i h_i t_(k + i mod dim).
+
+    By Fourier transforms F: the query of tails is F^-1(F h F r), that of heads F^-1(conj(F r) F t). ComplEx
+    with dim / 2 numbers is the same model up to a transform of its parameters (Hayashi and Shimbo 2017).
+    Entities and relations start uniform with the variance of Glorot and Bengio 2010. The authors also keep
+    the length of entities at most 1, which bounds the scores; that suits their margin loss alone.
+
+    References:
+        Nickel, Rosasco and Poggio 2016, Holographic embeddings of knowledge graphs, equations 3 and 12.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        shapes = (num_entities, config.dim), (num_relations, config.dim)
+        return initial.drawn_embeddings(jax.random.split(key), initial.xavier_uniform, config, *shapes), {}
+
+    return Model(
+        "hole",
+        config,
+        init,
+        sided(stateless(convolved), stateless(correlated), reciprocal=config.reciprocal),
+        entity_rows,
+        DOT,
+    )
+
+
+def convolved(a: Float[Array, "q d"], b: Float[Array, "q d"]) -> Float[Array, "q d"]:
+    """Circular convolutions, sum_i a_i b_(k - i)."""
+    return _of_transforms(jnp.multiply, a, b)
+
+
+def correlated(a: Float[Array, "q d"], b: Float[Array, "q d"]) -> Float[Array, "q d"]:
+    """Circular correlations, sum_i b_i a_(i + k)."""
+    return _of_transforms(lambda x, y: x * jnp.conj(y), a, b)
+
+
+def _of_transforms(product, a: Array, b: Array) -> Array:
+    wide = jnp.result_type(a, jnp.float32)
+    both = (jnp.fft.rfft(x.astype(wide)) for x in (a, b))
+    return jnp.fft.irfft(product(*both), n=a.shape[-1]).astype(a.dtype)
+
+
+KIND = Kind(
+    "hole",
+    HolE,
+    hole_model,
+    "r (h * t), circular correlation",
+    "Nickel et al. 2016",
+    training=FACTORED | {"n3": 0.0},
+    peers={"pykeen": Peer("HolE")},
+)

@@ -1,0 +1,67 @@
+"""MuRE: relations stretch heads and shift tails, and distances are squared."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import euclidean, options
+from owkg.models.kind import Kind
+from owkg.models.model import Model, Params, Statistics
+from owkg.models.similarity import MINUS_SQUARES
+
+
+@dataclass(frozen=True)
+class MuRE:
+    """Options of MuRE.
+
+    Attributes:
+        dim: reals an entity; a relation has twice as many.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 200
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.only_reciprocal(self, "mure")
+
+
+def mure_model(config: MuRE) -> Model:
+    """score(h, r, t) = -|R h - (t + r)|^2 + b_h + b_t, R a diagonal.
+
+    Rows of relations are r, then R. Entities have one bias as what is given, another one as the answer:
+    `head_bias` and `tail_bias`. Entities and r start normal with deviation .001, R uniform on +-1, biases at
+    0.
+
+    References:
+        Balazevic, Allen and Hospedales 2019, Multi-relational Poincare graph embeddings, equation 3.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        return euclidean.biased_init(key, config, (num_entities, config.dim), num_relations, "nu")
+
+    def form(entity: Float[Array, "q d"], relation: Float[Array, "q d2"]) -> Float[Array, "q d"]:
+        shift, scale = jnp.split(relation, 2, axis=-1)
+        return scale * entity - shift
+
+    return Model(
+        "mure",
+        config,
+        init,
+        euclidean.biased_query(form),
+        euclidean.biased_candidates,
+        MINUS_SQUARES,
+        entity_params=euclidean.BIASES,
+    )
+
+
+KIND = Kind(
+    "mure",
+    MuRE,
+    mure_model,
+    "-|R h - t - r|^2 + b_h + b_t",
+    "Balazevic et al. 2019",
+    training=euclidean.TRAINING,
+)
