@@ -52,6 +52,11 @@ def biased_init(
     }, {}
 
 
+def with_ones(rows: Float[Array, "n d"]) -> Float[Array, "n d1"]:
+    """Rows with a column of ones behind them."""
+    return jnp.concatenate([rows, jnp.ones_like(rows[:, :1])], axis=-1)
+
+
 def biased_query(form: Callable[[Array, Array], Array]) -> Query:
     """The query of a reciprocal model: the moved point, then the bias of the entity that is given."""
     moved = sided(stateless(form), None, reciprocal=True)

@@ -6,21 +6,28 @@ from owkg import plugins
 from owkg.errors import ArgumentError
 from owkg.models import (
     atte,
+    atth,
     betae,
     bique,
     conve,
     cp,
     distmult,
+    hake,
     hole,
     interacte,
+    mode,
     mure,
+    murp,
     protate,
     refe,
+    refh,
     rescal,
     rotate,
     rote,
+    roth,
     simple,
     transe,
+    transh,
     tucker,
 )
 from owkg.models import complex as complex_
@@ -29,6 +36,7 @@ from owkg.models.model import Model
 
 _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
 _FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
+_FILES += (transh, hake, mode, murp, roth, refh, atth)
 
 
 class _Registered(Mapping[str, Kind]):

@@ -144,6 +144,34 @@ def minus_sines(margin: float) -> Similarity:
     return _minus(margin, 2, sine)
 
 
+@cache
+def minus_scaled(margin: float, norm: int) -> Similarity:
+    """margin - the L1 or L2 length of a - b candidate; queries hold a, then b."""
+
+    def term(a: Array, b: Array, candidate: Array) -> Array:
+        apart = a - b * candidate
+        return jnp.abs(apart) if norm == 1 else jnp.square(apart)
+
+    return _minus(margin, 2, term, *([] if norm == 1 else [root]), candidate_parts=1)
+
+
+def beside(first: Similarity, second: Similarity, columns: tuple[int, int]) -> Similarity:
+    """The sum of two, over the first so many columns of queries and of candidates, and over the others."""
+
+    def both(query: Array, candidate: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        q, c = columns
+        return (query[..., :q], candidate[..., :c]), (query[..., q:], candidate[..., c:])
+
+    def summed(how: str) -> Callable[[Array, Array], Array]:
+        def total(query: Array, candidate: Array) -> Array:
+            one, other = both(query, candidate)
+            return getattr(first, how)(*one) + getattr(second, how)(*other)
+
+        return total
+
+    return Similarity(*map(summed, Similarity._fields))
+
+
 def root(square: Array) -> Array:
     """The square root, whose derivative at 0 is 0 and not infinite."""
     positive = square > 0
@@ -159,19 +187,21 @@ def _minus(
     parts: int,
     term: Callable[..., Array],
     finish: Callable[[Array], Array] = lambda total: total,
+    candidate_parts: int | None = None,
 ) -> Similarity:
     """margin - finish(sum of `term` over dimensions).
 
-    A row has so many `parts`, such as real and imaginary; `term`, elementwise, takes those of the query, then
-    those of the candidate, and is 0 where all are.
+    A row has so many `parts`, such as real and imaginary, that of a candidate perhaps others; `term`,
+    elementwise, takes those of the query, then those of the candidate, and is 0 where all are.
     """
+    others = parts if candidate_parts is None else candidate_parts
 
     def one(query: Array, candidate: Array) -> Array:
         wide = _sum_type(query, candidate)
-        pair = (jnp.split(x.astype(wide), parts, axis=-1) for x in (query, candidate))
+        pair = (jnp.split(x.astype(wide), n, axis=-1) for x, n in ((query, parts), (candidate, others)))
         return margin - finish(jnp.sum(term(*(part for row in pair for part in row)), axis=-1))
 
-    def slabs(rows: Array, wide: jnp.dtype) -> list[Array]:
+    def slabs(rows: Array, parts: int, wide: jnp.dtype) -> list[Array]:
         """Of each part, [steps, _DIMENSIONS, rows], padded with zeros."""
         split = jnp.split(rows.astype(wide), parts, axis=-1)
         padded = (jnp.pad(part, ((0, 0), (0, -part.shape[-1] % _DIMENSIONS))) for part in split)
@@ -200,7 +230,7 @@ def _minus(
     @jax.jit
     def every(queries: Array, candidates: Array) -> Array:
         wide = _sum_type(queries, candidates)
-        return margin - finish(total(slabs(queries, wide), slabs(candidates, wide)))
+        return margin - finish(total(slabs(queries, parts, wide), slabs(candidates, others, wide)))
 
     def tiles(queries: Array, tiles: Array) -> Array:
         return jax.lax.map(partial(every, queries), tiles)

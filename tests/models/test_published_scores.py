@@ -89,7 +89,44 @@ def interacte():
     return options, params, statistics | {"order": z["chequer_perm"].ravel().astype(np.int32)}
 
 
+def of_curvature(name, rows, parts):
+    """Rows of relations, of KGEmb, whose curvature is softplus of what is held."""
+    z = fixture(name)
+    held = [np.split(z["rel_weight"], 2, axis=1)[i] for i in range(parts)]
+    relation = np.hstack([*held, *(z[row] for row in rows), z["c"]])
+    return {"dim": 6}, biased(z) | {"relation": relation}, {}
+
+
+def of_ball(points):
+    """Tangent vectors at the origin of points of the ball."""
+    length = np.linalg.norm(points, axis=1, keepdims=True)
+    return np.arctanh(length) * points / length
+
+
+def murp_balazevic():
+    z = fixture("murp_balazevic")
+    own = {name: z[name] for name in ("head_bias", "tail_bias")} | {"entity": of_ball(z["entity"])}
+    return {"dim": 6}, own | {"relation": np.hstack([of_ball(z["relation_shift"]), z["relation_scale"]])}, {}
+
+
+def hake():
+    z = fixture("hake")
+    weights = {name: z[name][0] for name in ("phase_weight", "modulus_weight")}
+    return {"dim": 6}, {name: z[name] for name in ("entity", "relation")} | weights, {}
+
+
+def mode():
+    z = fixture("mode")
+    return {"dim": 6}, {name: z[name] for name in ("entity", "relation")}, {}
+
+
 CASES = {
+    "roth": ("roth", lambda: of_curvature("roth", ["rel_diag_weight"], 2), 1e-10),
+    "refh": ("refh", lambda: of_curvature("refh", ["rel_diag_weight"], 1), 1e-10),
+    "atth": ("atth", lambda: of_curvature("atth", ["rel_diag_weight", "context_vec_weight"], 1), 1e-7),
+    "murp_balazevic": ("murp", murp_balazevic, 1e-10),
+    "hake": ("hake", hake, 1e-5),  # in float32, by a pi of seven decimals
+    "mode": ("mode", mode, 1e-5),
     "mure": ("mure", mure, 1e-10),
     "mure_balazevic": ("mure", mure_balazevic, 1e-10),
     "rote": ("rote", lambda: of_pairs("rote"), 1e-10),

@@ -210,6 +210,77 @@ def interacte(p, c, h, r, t):
     return hidden @ p["entity"][t] + p["entity_bias"][t]
 
 
+def transh(p, c, h, r, t):
+    shift, normal = np.split(p["relation"][r], 2)
+    normal = normal / np.linalg.norm(normal)
+    head, tail = (x - (normal @ x) * normal for x in (p["entity"][h], p["entity"][t]))
+    return -((head + shift - tail) ** 2).sum()
+
+
+def _exp0(v, c):
+    length = math.sqrt(c) * np.linalg.norm(v)
+    return math.tanh(length) * v / length
+
+
+def _add(x, y, c):
+    xy, xx, yy = x @ y, x @ x, y @ y
+    return ((1 + 2 * c * xy + c * yy) * x + (1 - c * xx) * y) / (1 + 2 * c * xy + c * c * xx * yy)
+
+
+def _ball_distance(p, x, y, c, h, t):
+    apart = 2 / math.sqrt(c) * math.atanh(math.sqrt(c) * np.linalg.norm(_add(-x, y, c)))
+    return -(apart**2) + p["head_bias"][h] + p["tail_bias"][t]
+
+
+def roth(p, c, h, r, t):
+    *rows, raw = p["relation"][r]
+    first, second, pairs = np.split(np.array(rows), 3)
+    k = math.log1p(math.exp(raw))
+    moved = _turned(pairs, _add(_exp0(p["entity"][h], k), _exp0(first, k), k), reflect=False)
+    return _ball_distance(p, _add(moved, _exp0(second, k), k), _exp0(p["entity"][t], k), k, h, t)
+
+
+def refh(p, c, h, r, t):
+    *rows, raw = p["relation"][r]
+    shift, pairs = np.split(np.array(rows), 2)
+    k = math.log1p(math.exp(raw))
+    moved = _add(_exp0(_turned(pairs, p["entity"][h], reflect=True), k), _exp0(shift, k), k)
+    return _ball_distance(p, moved, _exp0(p["entity"][t], k), k, h, t)
+
+
+def atth(p, c, h, r, t):
+    *rows, raw = p["relation"][r]
+    shift, rotation, reflection, context = np.split(np.array(rows), 4)
+    k = math.log1p(math.exp(raw))
+    both = [
+        _turned(rotation, p["entity"][h], reflect=False),
+        _turned(reflection, p["entity"][h], reflect=True),
+    ]
+    weights = special.softmax([context @ x / math.sqrt(c.dim) for x in both])
+    moved = _add(_exp0(weights[0] * both[0] + weights[1] * both[1], k), _exp0(shift, k), k)
+    return _ball_distance(p, moved, _exp0(p["entity"][t], k), k, h, t)
+
+
+def murp(p, c, h, r, t):
+    shift, scale = np.split(p["relation"][r], 2)
+    tail = _add(_exp0(p["entity"][t], 1), _exp0(shift, 1), 1)
+    return _ball_distance(p, _exp0(scale * p["entity"][h], 1), tail, 1, h, t)
+
+
+def hake(p, c, h, r, t):
+    width = (c.margin + 2) / c.dim
+    (h_p, h_m), (t_p, t_m) = (np.split(p["entity"][x], 2) for x in (h, t))
+    r_p, r_m, b = np.split(p["relation"][r], 3)
+    b = np.minimum(np.maximum(b, -abs(r_m)), 1)
+    phases = np.abs(np.sin(math.pi / width * (h_p + r_p - t_p) / 2)).sum()
+    moduli = np.linalg.norm(h_m * (abs(r_m) + b) - t_m * (1 - b))
+    return c.margin - p["phase_weight"][0] * phases - p["modulus_weight"][0] * moduli
+
+
+def mode(p, c, h, r, t):
+    return c.margin - np.abs(p["entity"][h] * p["relation"][r] - p["entity"][t]).sum()
+
+
 FORMULAS: dict[str, Callable[..., float]] = {
     "transe": transe,
     "distmult": distmult,
@@ -229,6 +300,13 @@ FORMULAS: dict[str, Callable[..., float]] = {
     "refe": refe,
     "atte": atte,
     "interacte": interacte,
+    "transh": transh,
+    "hake": hake,
+    "mode": mode,
+    "murp": murp,
+    "roth": roth,
+    "refh": refh,
+    "atth": atth,
 }
 
 
@@ -253,6 +331,13 @@ OPTIONS = {
     "rote": [{"dim": 6}],
     "refe": [{"dim": 6}],
     "atte": [{"dim": 6}],
+    "transh": [{"dim": 5}, {"dim": 4, "reciprocal": True}],
+    "hake": [{"dim": 4}, {"dim": 3, "margin": 9.0, "reciprocal": True}],
+    "mode": [{"dim": 5}],
+    "murp": [{"dim": 4}],
+    "roth": [{"dim": 4}],
+    "refh": [{"dim": 4}],
+    "atth": [{"dim": 4}],
     "interacte": [
         {"dim": 18, "height": 3, "kernel": 3, "channels": 2},
         {"dim": 8, "height": 2, "kernel": 3, "channels": 3, "permutations": 2},
@@ -353,8 +438,10 @@ def test_heads_are_asked_for_by_the_same_score_or_by_inverse_relations(scores):
     np.testing.assert_allclose(scores["heads"], scores["heads otherwise"], rtol=1e-5, atol=1e-5)
 
 
-def test_bfloat16_scores_are_near_in_float32(scores):
-    assert scores["narrow query"].dtype == jnp.bfloat16
+def test_bfloat16_scores_are_near_in_float32(case, scores):
+    # Points near the edge of the ball have no digits left in narrow numbers.
+    wide = case.name in ("roth", "refh", "atth", "murp")
+    assert scores["narrow query"].dtype == (jnp.float32 if wide else jnp.bfloat16)
     got, expected = scores["narrow"], scores["rounded"]
     assert got.dtype == jnp.float32
     assert np.abs(got - expected).max() <= 0.05 * max(1, np.abs(expected).max())
@@ -398,7 +485,7 @@ def test_both_forms_of_the_similarity_have_the_same_gradients(case):
         return one, jax.grad(loss(built.similarity.all), (0, 1))(*both)
 
     for a, b in zip(*gradients(case.params, case.statistics), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4 * max(1, np.abs(b).max() / 100))
 
 
 def test_many_sets_of_parameters_at_once(case):

@@ -1,0 +1,76 @@
+"""AttH: relations weigh a rotated and a reflected head in a hyperbolic space of a curvature of their own."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import euclidean, hyperbolic, options
+from owkg.models.kind import Kind
+from owkg.models.model import Model, Params, Statistics
+
+
+@dataclass(frozen=True)
+class AttH:
+    """Options of AttH.
+
+    Attributes:
+        dim: reals an entity, an even number; a relation has four times as many and one.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 32
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.even(self, "dim")
+        options.only_reciprocal(self, "atth")
+
+
+def atth_model(config: AttH) -> Model:
+    """score(h, r, t) = -d(exp0(w R h + (1 - w) S h) (+) exp0 r, exp0 t)^2 + b_h + b_t, R, S as in AttE.
+
+    d is the distance, (+) the addition and exp0 the map of the origin in the Poincare ball of curvature c =
+    softplus(c_r) of the relation; all embeddings are tangent vectors at the origin. Rows of relations are
+    r, the pairs of R, those of S, the context, and the raw curvature. Entities, r and contexts start normal
+    with deviation .001, R and S uniform on +-1, biases at 0, raw curvatures at 1.
+
+    References:
+        Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        shapes = (num_entities, config.dim), num_relations
+        params, statistics = euclidean.biased_init(key, config, *shapes, "nuun")
+        return params | {"relation": euclidean.with_ones(params["relation"])}, statistics
+
+    def form(entity: Float[Array, "q d"], relation: Float[Array, "q d41"]) -> Float[Array, "q d1"]:
+        entity, relation = hyperbolic.widened(entity), hyperbolic.widened(relation)
+        c = jax.nn.softplus(relation[:, -1:])
+        shift, rotation, reflection, context = jnp.split(relation[:, :-1], 4, axis=-1)
+        both = euclidean.rotated(rotation, entity), euclidean.reflected(reflection, entity)
+        head = hyperbolic.of_origin(euclidean.attended(*both, context), c)
+        x = hyperbolic.within(hyperbolic.added(head, hyperbolic.of_origin(shift, c), c), c)
+        return jnp.concatenate([x, c], axis=-1)
+
+    return Model(
+        "atth",
+        config,
+        init,
+        euclidean.biased_query(form),
+        euclidean.biased_candidates,
+        hyperbolic.MINUS_HYPERBOLIC_SQUARES,
+        entity_params=euclidean.BIASES,
+    )
+
+
+KIND = Kind(
+    "atth",
+    AttH,
+    atth_model,
+    "-d((w R h + (1 - w) S h) (+) r, t)^2 + b_h + b_t, hyperbolic",
+    "Chami et al. 2020",
+    training=euclidean.TRAINING,
+)

@@ -1,0 +1,110 @@
+"""HAKE: relations rotate phases and stretch moduli."""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, options
+from owkg.models.kind import SAMPLED, Kind
+from owkg.models.model import Form, Ids, Model, Params, Statistics, entity_rows, sided
+from owkg.models.rotate import circle
+from owkg.models.similarity import beside, minus_scaled, minus_sines
+
+
+@dataclass(frozen=True)
+class HAKE:
+    """Options of HAKE.
+
+    Attributes:
+        dim: phases an entity, and as many moduli; a relation has a third as many again, biases.
+        margin: gamma, from which the distance is taken; above 0.
+        modulus_weight: of the moduli, at the start.
+        phase_weight: of the phases, at the start, for each unit of the width of the uniform law.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    dim: int = 500
+    margin: float = 6.0
+    modulus_weight: float = 0.5
+    phase_weight: float = 0.5
+    reciprocal: bool = False
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.positive(self, "margin", "modulus_weight", "phase_weight")
+        options.flags(self, "reciprocal")
+
+
+def hake_model(config: HAKE) -> Model:
+    """score(h, r, t) = margin - p sum |sin((h_p + r_p - t_p) / 2)| - m |h_m (|r_m| + b) - t_m (1 - b)|_2.
+
+    h_p are phases, h_m moduli, b biases of the relation, at least -|r_m| and at most 1; the weights p and m
+    are learned (`phase_weight`, `modulus_weight`). Phases are pi x / width of what is learned, width =
+    (margin + 2) / dim. Rows of entities are phases, then moduli; of relations phases, moduli, biases. All
+    start uniform on +-width, but moduli of relations at 1 and biases at 0.
+
+    References:
+        Zhang et al. 2020, Learning hierarchy-aware knowledge graph embeddings for link prediction, equation
+        7, and the authors' code for the biases.
+    """
+    width = initial.margin_range(config.margin, config.dim)
+    half_turn = math.pi / width / 2
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        entity_key, relation_key = jax.random.split(key)
+        rows = num_relations * (2 if config.reciprocal else 1)
+        phases = initial.uniform_within(relation_key, (rows, config.dim), width)
+        moduli = jnp.ones((rows, config.dim), jnp.float32)
+        return {
+            "entity": initial.uniform_within(entity_key, (num_entities, 2 * config.dim), width),
+            "relation": jnp.concatenate([phases, moduli, jnp.zeros_like(moduli)], axis=-1),
+            "phase_weight": jnp.full(1, config.phase_weight * width, jnp.float32),
+            "modulus_weight": jnp.full(1, config.modulus_weight, jnp.float32),
+        }, {}
+
+    def form(sign: int) -> Form:
+        def asked(
+            params: Params,
+            statistics: Statistics,
+            entity: Float[Array, "q d2"],
+            relation: Float[Array, "q d3"],
+            key: Array | None,
+        ) -> tuple[Float[Array, "q d4"], Statistics]:
+            phase, modulus = jnp.split(entity, 2, axis=-1)
+            turn, stretch, bias = jnp.split(relation, 3, axis=-1)
+            stretch = jnp.abs(stretch)
+            bias = jnp.clip(bias, -stretch, 1)
+            sides = (stretch + bias, 1 - bias) if sign > 0 else (1 - bias, stretch + bias)
+            turned = params["phase_weight"] * circle(half_turn * (phase + sign * turn))
+            moduli = (params["modulus_weight"] * x for x in (modulus * sides[0], sides[1]))
+            return jnp.concatenate([turned, *moduli], axis=-1), statistics
+
+        return asked
+
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
+        phase, modulus = jnp.split(entity_rows(params, entity), 2, axis=-1)
+        return jnp.concatenate([circle(half_turn * phase), modulus], axis=-1)
+
+    columns = 2 * config.dim, 2 * config.dim
+    return Model(
+        "hake",
+        config,
+        init,
+        sided(form(1), form(-1), reciprocal=config.reciprocal),
+        candidates,
+        beside(minus_sines(config.margin), minus_scaled(0.0, 2), columns),
+    )
+
+
+KIND = Kind(
+    "hake",
+    HAKE,
+    hake_model,
+    "margin - p sum |sin((h + r - t) / 2)| - m |h (|r| + b) - t (1 - b)|",
+    "Zhang et al. 2020",
+    columns=2,
+    training=SAMPLED,
+)

@@ -1,0 +1,99 @@
+"""MuRP: relations stretch heads and shift tails in the Poincare ball."""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import euclidean, hyperbolic, options
+from owkg.models.kind import Kind
+from owkg.models.model import Model, Params, Statistics
+from owkg.models.similarity import by_products
+
+
+@dataclass(frozen=True)
+class MuRP:
+    """Options of MuRP.
+
+    Attributes:
+        dim: reals an entity; a relation has twice as many.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 40
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.only_reciprocal(self, "murp")
+
+
+def murp_model(config: MuRP) -> Model:
+    """score(h, r, t) = -d(exp0(R h), exp0 t (+) exp0 r)^2 + b_h + b_t, R a diagonal, in the ball of radius 1.
+
+    Entities and r are tangent vectors at the origin, so that any optimiser moves them; the authors hold
+    points of the ball and move them by its metric. Rows of relations are r, then R. Entities and r start
+    normal with deviation .001, R uniform on +-1, biases at 0.
+
+    By products of a candidate with exp0(R h) and with exp0 r: (+) does not cancel under the distance.
+
+    References:
+        Balazevic, Allen and Hospedales 2019, Multi-relational Poincare graph embeddings, equation 4.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        return euclidean.biased_init(key, config, (num_entities, config.dim), num_relations, "nu")
+
+    def form(entity: Float[Array, "q d"], relation: Float[Array, "q d2"]) -> Float[Array, "q d2"]:
+        entity, relation = hyperbolic.widened(entity), hyperbolic.widened(relation)
+        shift, scale = jnp.split(relation, 2, axis=-1)
+        one = jnp.ones_like(entity[:, :1])
+        return jnp.concatenate([hyperbolic.of_origin(v, one) for v in (scale * entity, shift)], axis=-1)
+
+    return Model(
+        "murp",
+        config,
+        init,
+        euclidean.biased_query(form),
+        euclidean.biased_candidates,
+        _MINUS_SQUARES,
+        entity_params=euclidean.BIASES,
+    )
+
+
+def _of_query(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    u, r = jnp.split(rows[..., :-1], 2, axis=-1)
+    return (u, r), (*(jnp.sum(a * b, axis=-1) for a, b in ((u, u), (r, r), (u, r))), rows[..., -1])
+
+
+def _of_candidate(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    v = rows[..., :-1]
+    return (v, v), (jnp.sum(jnp.square(v), axis=-1), rows[..., -1])
+
+
+def _minus_square(dots: tuple[Array, ...], own: tuple[Array, ...], others: tuple[Array, ...]) -> Array:
+    """With y = exp0(v) (+) r = (a exp0(v) + b r) / over, and 1 - |y|^2 = b (1 - |r|^2) / over."""
+    uu, rr, ur, bias = own
+    vv, other = others
+    ratio = hyperbolic.tanh_ratio(vv)
+    uv, rv = (ratio * product for product in dots)
+    b = 1 / hyperbolic.square_of_cosh(vv)
+    tt = jnp.square(ratio) * vv
+    a, over = 1 + 2 * rv + rr, 1 + 2 * rv + tt * rr
+    yy = (jnp.square(a) * tt + 2 * a * b * rv + jnp.square(b) * rr) / jnp.square(over)
+    apart = jnp.maximum(uu - 2 * (a * uv + b * ur) / over + yy, 0)
+    tiny = jnp.finfo(uu.dtype).eps
+    room = jnp.maximum(1 - uu, tiny) * b * jnp.maximum(1 - rr, tiny)
+    return bias + other - 4 * hyperbolic.square_of_asinh(apart * over / room)
+
+
+_MINUS_SQUARES = by_products(_of_query, _of_candidate, _minus_square)
+
+KIND = Kind(
+    "murp",
+    MuRP,
+    murp_model,
+    "-d(R h, t (+) r)^2 + b_h + b_t, hyperbolic",
+    "Balazevic et al. 2019",
+    training=euclidean.TRAINING,
+)

@@ -1,0 +1,104 @@
+"""TransH: relations shift entities within a hyperplane of their own."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from owkg.models import initial, options
+from owkg.models.kind import Kind
+from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
+from owkg.models.similarity import by_products
+
+
+@dataclass(frozen=True)
+class TransH:
+    """Options of TransH.
+
+    Attributes:
+        dim: reals an entity; a relation has twice as many.
+        reciprocal: whether heads are asked for by inverse relations.
+    """
+
+    dim: int = 100
+    reciprocal: bool = False
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.flags(self, "reciprocal")
+
+
+def transh_model(config: TransH) -> Model:
+    """score(h, r, t) = -|h' + d - t'|^2, with x' = x - (w.x) w and w of length 1.
+
+    Rows of relations are d, then w, which is divided by its length. By products: with q = h' + d and t' = t -
+    (w.t) w, |q - t'|^2 = |q|^2 - 2 q.t + |t|^2 + (w.t) (2 w.q - w.t). Entities and relations start uniform
+    with the variance of Glorot and Bengio 2010.
+
+    The authors also punish entities longer than 1, and d that leaves the hyperplane; here neither is.
+
+    References:
+        Wang, Zhang, Feng and Chen 2014, Knowledge graph embedding by translating on hyperplanes, equation 1.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        shapes = (num_entities, config.dim), (num_relations, 2 * config.dim)
+        return initial.drawn_embeddings(jax.random.split(key), initial.xavier_uniform, config, *shapes), {}
+
+    def moved(sign: int, entity: Float[Array, "q d"], relation: Float[Array, "q d2"]) -> Float[Array, "q d2"]:
+        shift, normal = jnp.split(relation, 2, axis=-1)
+        normal = of_length_one(normal)
+        within = entity - jnp.sum(normal * entity, axis=-1, keepdims=True) * normal
+        return jnp.concatenate([within + sign * shift, normal], axis=-1)
+
+    return Model(
+        "transh",
+        config,
+        init,
+        sided(
+            stateless(lambda head, relation: moved(1, head, relation)),
+            stateless(lambda tail, relation: moved(-1, tail, relation)),
+            reciprocal=config.reciprocal,
+        ),
+        entity_rows,
+        _WITHIN,
+    )
+
+
+def of_length_one(rows: Float[Array, "... d"]) -> Float[Array, "... d"]:
+    """Rows divided by their length; rows of zeros stay."""
+    square = jnp.sum(jnp.square(rows), axis=-1, keepdims=True)
+    return rows * jnp.where(square > 0, jax.lax.rsqrt(jnp.where(square > 0, square, 1)), 0)
+
+
+def _of_query(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    point, normal = jnp.split(rows, 2, axis=-1)
+    return (point, normal), (jnp.sum(jnp.square(point), axis=-1), jnp.sum(normal * point, axis=-1))
+
+
+def _of_candidate(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    return (rows, rows), (jnp.sum(jnp.square(rows), axis=-1),)
+
+
+def _minus_square(dots: tuple[Array, ...], own: tuple[Array, ...], others: tuple[Array, ...]) -> Array:
+    product, along = dots
+    return -(own[0] - 2 * product + others[0] + along * (2 * own[1] - along))
+
+
+_WITHIN = by_products(_of_query, _of_candidate, _minus_square)
+
+KIND = Kind(
+    "transh",
+    TransH,
+    transh_model,
+    "-|h' + d - t'|^2, x' = x - (w x) w",
+    "Wang et al. 2014",
+    training={
+        "training_loop": "1vsall",
+        "loss": "cross_entropy",
+        "batch_size": 500,
+        "optimiser": "adam",
+        "learning_rate": 1e-3,
+    },
+)
