@@ -2,8 +2,10 @@
 
 from owkg.estimation.annotators import ErrorRates
 from owkg.estimation.drawing import Asked, Drawing, Unit, draw
-from owkg.estimation.estimate import DrawnPool, Estimate, Missing, estimate
+from owkg.estimation.estimate import Estimate, estimate
+from owkg.estimation.judged import DrawnPool
 from owkg.estimation.measures import measure
+from owkg.estimation.missing_share import Missing
 from owkg.estimation.plan import plan
 from owkg.estimation.population import Population, population
 from owkg.estimation.proxy import free_proxy

@@ -6,6 +6,8 @@ answers is known, whichever they are, then P(true | unknown) = s (1 - a) / (a (1
 costs width and no coverage: probabilities enter estimates as covariates and sizes of strata only.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 from jaxtyping import Float, Int
@@ -24,6 +26,8 @@ _RIDGE = 1e-3  # of standardised features, per row
 _LEAST, _MOST = 1e-4, 0.98
 FOLDS = 5
 _TOP = (3, 10)
+SEVERAL = 50
+"""Judged units from which each proxy has a slope of its own."""
 
 
 def features(people: Population) -> Features:
@@ -162,6 +166,31 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
             f"{query!r}.",
         )
     return filled(people, found.fill_null(0.0).to_numpy())
+
+
+def joined_proxies(
+    people: Population, own: Probabilities, others: Mapping[str, pl.DataFrame], judged: int
+) -> tuple[list[Probabilities], list[str]]:
+    """The probabilities that estimates regress on, and notes.
+
+    With fewer than 50 judged units several slopes are too many: the probabilities are averaged.
+
+    Args:
+        people: the population.
+        own: the free proxy.
+        others: of others by name, as `proxy_of` takes.
+        judged: units that are judged.
+
+    Raises:
+        ValueError: naming `proxy`, as `proxy_of`.
+    """
+    found = [own, *(proxy_of(people, frame, name) for name, frame in others.items())]
+    if len(found) == 1 or judged >= SEVERAL:
+        return found, []
+    return [np.mean(found, axis=0)], [
+        f"with fewer than {SEVERAL} judged units the probabilities of the free proxy and of "
+        f"{', '.join(others)} are averaged."
+    ]
 
 
 def _predicted(

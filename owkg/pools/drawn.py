@@ -1,7 +1,7 @@
 """The files of a design in the folder of a pool: what could be drawn, what is drawn, sheets in order."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from jaxtyping import Int
 
 from owkg.errors import ArgumentError
 from owkg.estimation.drawing import Asked, Drawing, Unit, depths, draw, require_possible
-from owkg.estimation.estimate import DrawnPool
+from owkg.estimation.judged import DrawnPool
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import Population, population
 from owkg.estimation.prefixes import BEYOND, SURE
@@ -57,20 +57,26 @@ def asked_of(text: str, strata: str | None = None, aims: str | None = None) -> A
     return Asked(Unit(name), int(count), strata, names, pair)
 
 
-def drawn_pool(lists: pl.DataFrame, known: pl.DataFrame, settings: Mapping[str, Any]) -> DrawnPool:
+def drawn_pool(
+    lists: pl.DataFrame,
+    known: pl.DataFrame,
+    settings: Mapping[str, Any],
+    categories: dict[str, str] | None = None,
+) -> DrawnPool:
     """The pool of some lists with a design drawn from it.
 
     Args:
         lists: runs, to the depth that the design reaches.
         known: judgements before the draw.
         settings: depth, draw, strata, for, below_depth, seed.
+        categories: the category of each relation; None: not known.
     """
     depth = settings["depth"]
     asked = asked_of(settings["draw"], settings["strata"], settings["for"])
     people = population(lists, _reach(asked.unit, settings), known)
     proxy = free_proxy(people)
     drawing = draw(people, asked, seed=settings["seed"], proxy=proxy, below=depth)
-    return DrawnPool(people, drawing, proxy, known, depth)
+    return DrawnPool(people, drawing, proxy, known, depth, categories)
 
 
 def reach_of(settings: Mapping[str, Any]) -> int:
@@ -144,6 +150,7 @@ def write_drawn(folder: Path, drawn: DrawnPool, settings: Mapping[str, Any], she
         "for": settings["for"],
         "prefixes": {"sure": SURE, "beyond": BEYOND} if drawing.deep is not None else None,
         "frame": {"units": len(drawing.frame), "sha256": checksum(folder / FRAME)},
+        "categories": drawn.categories,
         "sizes": drawing.sizes.tolist(),
         "batches": [
             {"drawn": batch.tolist(), "sheet": sheet}
@@ -193,7 +200,8 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
     if drawing.sizes.tolist() != said["sizes"] or (drawing.counts > drawing.sizes).any():
         raise ValueError(f"{file}: the strata are not those of {FRAME}.")
     sheets = [batch["sheet"] for batch in said["batches"]]
-    return DrawnPool(people, drawing, free_proxy(people), known, said["depth"]), sheets
+    proxy = free_proxy(people)
+    return DrawnPool(people, drawing, proxy, known, said["depth"], said.get("categories")), sheets
 
 
 def _said(file: Path) -> dict[str, Any]:
@@ -269,15 +277,3 @@ def draw_more(
     }
     write_metadata(folder, card)
     return folder / name, len(rows), drawn
-
-
-def require_same_runs(folder: Path, runs: Iterable[Path]) -> None:
-    """Raises ValueError if files are not those that were pooled."""
-    pooled = {one["sha256"]: one["file"] for one in pool_card(folder)["runs"]}
-    for path in runs:
-        if checksum(path) not in pooled:
-            raise ValueError(
-                f"{path}: is none of the runs of {folder} ({', '.join(pooled.values())}), or has changed "
-                f"since: "
-                "only pooled systems have an estimate."
-            )

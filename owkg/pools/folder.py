@@ -24,6 +24,7 @@ from owkg.kg.read import Reading
 from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.design import MADE_BY, design_of_pool, write_design
 from owkg.pools.drawn import asked_candidates, drawn_pool, reach_of, write_drawn
+from owkg.pools.missing import with_categories
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
@@ -75,6 +76,7 @@ class _Made(NamedTuple):
     pool: pl.DataFrame  # with rule, relevance and judged_by
     qrels: pl.DataFrame
     relations: Sequence[str]
+    categories: dict[str, str] | None  # of the relations that are asked
     said: dict[str, Any]
 
 
@@ -121,7 +123,7 @@ def write_pool(
         left = made.pool.filter(pl.col("relevance") == POOLED)
         drawn = None
         if settings["draw"]:
-            drawn = drawn_pool(made.run, made.qrels, settings)
+            drawn = drawn_pool(made.run, made.qrels, settings, made.categories)
             asked = asked_candidates(drawn)
         else:
             asked = within_budget(left, settings["budget"], seed=settings["seed"])
@@ -233,7 +235,15 @@ def _made(
         "rule_cost": cost,
         "notes": notes,
     }
-    return _Made(run, judged, qrels, graph.relations, said)
+    categories = _categories(graph, run) if settings["draw"] else None
+    return _Made(run, judged, qrels, graph.relations, categories, said)
+
+
+def _categories(graph: KnowledgeGraph, run: pl.DataFrame) -> dict[str, str] | None:
+    """The category of each relation that is asked, by the training facts; None without them."""
+    if "train" not in fact_splits(graph):
+        return None
+    return dict(with_categories(run.select("relation").unique().sort("relation"), graph).rows())
 
 
 @contextmanager
