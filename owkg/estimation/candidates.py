@@ -141,8 +141,8 @@ def of_candidates(
     """
     sizes, counts = drawn.sizes, drawn.counts
     at = drawn.stratum[drawn.drawn]
-    expected = added * probabilities[:, None]
-    y, x = added[:, drawn.drawn] * labels, expected[..., drawn.drawn]
+    chosen = added[:, drawn.drawn]
+    y, x = chosen * labels, chosen * probabilities[:, None, drawn.drawn]
     member = (at[:, None] == np.arange(len(sizes))).astype(float)
     n = np.maximum(counts, 1)
 
@@ -154,7 +154,7 @@ def of_candidates(
     slope = _slopes(cx, cy, gain)
     left = y - np.einsum("tk,ktn->tn", slope, x)
     expanded = (left @ member) / n * sizes
-    value = np.einsum("tk,ktu->t", slope, expected) + expanded.sum(1)
+    value = np.einsum("tk,kt->t", slope, probabilities @ added.T) + expanded.sum(1)
     squares = (centred(left) ** 2) @ member
     deviation = added**2 * probabilities[0] * (1 - probabilities[0])
     whole = (drawn.stratum[:, None] == np.arange(len(sizes))).astype(float)

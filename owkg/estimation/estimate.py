@@ -57,7 +57,7 @@ class Estimate(NamedTuple):
             gaps are, and of one that was not pooled there are least and most alone.
         differences: a row a pair and metric: first, second, metric, value, ci_low, ci_high, p_value, method.
         missing: the share of missing answers; None where the design does not answer it.
-        judged: drawn units that are judged.
+        judged: drawn units that are judged completely.
         unjudged: drawn units that are not.
         looks: numbers of judged units at which estimates are looked at.
         notes: what to know before using the values.
@@ -163,11 +163,11 @@ def estimate(
     return Estimate(
         f"the pool of depth {drawn.depth}"
         + (f" and what is below it, to depth {people.depth}" if drawing.unit is Unit.BELOW else ""),
-        _in_words(drawing, len(units), None if said is None else sure),
+        _in_words(drawing, len(units) - open_units, None if said is None else sure),
         pl.DataFrame(rows, _METRICS, orient="row"),
         pl.DataFrame(pairs, _DIFFERENCES, orient="row"),
         missing_share(evidence),
-        len(units),
+        len(units) - open_units,
         unjudged,
         all_looks,
         [

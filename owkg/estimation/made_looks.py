@@ -79,8 +79,8 @@ def _unplanned(judged: int, size: int, made: Sequence[int], *, recorded: bool) -
         raise ArgumentError(
             "looks",
             f"must name all looks, such as {','.join(map(str, sorted({*made, judged})))}: estimates were "
-            f"looked at after {_listed(made)} judged units, and intervals of one look do not hold at a third "
-            "one.",
+            f"looked at after {_listed(sorted(made))} judged units, and intervals of one look do "
+            "not hold at a third one.",
         )
     return [
         f"there are two looks, after {_listed(sorted({*made, judged}))} units: intervals hold if the first "

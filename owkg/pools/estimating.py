@@ -1,6 +1,7 @@
 """Estimates from the folder of a pool with a design, and from sheets that are filled in."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from owkg.kg.read import Reading
 from owkg.pools.annotation import judged_in, judged_place
 from owkg.pools.drawn import read_drawn
 from owkg.pools.gold import gold_rates
-from owkg.pools.looked import read_looks, write_looks
+from owkg.pools.looked import read_looks, record_look
 from owkg.pools.tables import placed_table
 from owkg.pools.unpooled import unpooled_lists
 
@@ -101,14 +102,17 @@ def estimate(
         exact=exact,
         gaps=gaps,
         looks=looks,
-        before=before,
+        before=None if before is None else before.looks,
         others=others,
         ci=ci,
         of_these=of_these,
     )
-    if folder is None or found.looks == before:
+    if folder is None or before is None:
         return found
-    return found._replace(notes=found.notes + write_looks(folder, found.looks))
+    sums = {
+        name: checksum(Path(one)) for name, one in (proxies or {}).items() if isinstance(one, str | PathLike)
+    }
+    return found._replace(notes=found.notes + record_look(folder, before, found.looks, sums))
 
 
 def _judgements(drawn: DrawnPool, said: Judgements, name: str) -> pl.DataFrame:

@@ -151,8 +151,8 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
 
 
 def _categories(frame: Any, percent: str) -> list[Table]:
-    """The table of missing answers by relation category."""
-    if frame is None:
+    """The table of missing answers by relation category, if enough of one is judged."""
+    if frame is None or not frame["low"].count():
         return []
     rows = [
         [
@@ -213,7 +213,8 @@ def _payload(found: Any) -> dict[str, Any]:
     share = found.missing
     missing = None
     if share is not None:
-        missing = {"value": number(share.value), "low": number(share.low), "high": number(share.high)}
+        value = None if share.value is None else number(share.value)
+        missing = {"value": value, "low": number(share.low), "high": number(share.high)}
         by = None if share.by_category is None else share.by_category.to_dicts()
         missing |= {"scope": share.scope, "by_category": by}
     metrics = [
