@@ -197,7 +197,10 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
     drawing = Drawing(unit, said["seed"], frame, stratum, place, batches, None)
     if unit is Unit.PREFIXES:
         drawing = drawing._replace(deep=depths(people, drawing.seed))
-    if drawing.sizes.tolist() != said["sizes"] or (drawing.counts > drawing.sizes).any():
+    if (
+        drawing.sizes.tolist() != said["sizes"]
+        or ((drawing.counts < 0) | (drawing.counts > drawing.sizes)).any()
+    ):
         raise ValueError(f"{file}: the strata are not those of {FRAME}.")
     sheets = [batch["sheet"] for batch in said["batches"]]
     proxy = free_proxy(people)

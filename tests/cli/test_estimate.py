@@ -6,6 +6,7 @@ import re
 import polars as pl
 import pytest
 
+from owkg.files.storage import checksum
 from owkg.judge.qrels import write_judgements
 from owkg.judge.runs import write_run
 from owkg.kg import known_splits, read_graph
@@ -456,3 +457,16 @@ def test_categories_of_relations_are_those_of_the_training_facts(folder, drawn, 
     assert said == {"r0": "1-N", "r1": "", "r2": ""}
     table = done("estimate", "--pool", "pool", "--judged", "a.tsv", "--metric", "rr", notes=True)
     assert "missing answers by relation category" in table
+
+
+@pytest.mark.parametrize("drawn_units", [900, -1])
+def test_a_design_that_draws_what_is_not_there_is_refused(folder, drawn, refused, drawn_units):
+    file = folder / "pool" / "design.json"
+    said = json.loads(file.read_text())
+    said["batches"][0]["drawn"] = [drawn_units]
+    file.write_text(json.dumps(said))
+    card = json.loads((folder / "pool" / "metadata.json").read_text())
+    card["sha256"]["design.json"] = checksum(file)
+    (folder / "pool" / "metadata.json").write_text(json.dumps(card))
+    line = refused("estimate", "--pool", "pool", "--judged", part(drawn, folder / "a.tsv"))
+    assert "design.json: the strata are not those of frame.parquet" in line
