@@ -90,6 +90,8 @@ def refitted(
     labels: Int[np.ndarray, "candidates"],
     prior: Probabilities,
     rows: Int[np.ndarray, "n"],
+    *,
+    table: Features | None = None,
 ) -> tuple[list[Probabilities], Int[np.ndarray, "n"]]:
     """Probabilities that also use what annotators said, one array for each fold, without its own queries.
 
@@ -98,6 +100,7 @@ def refitted(
         labels: of the judged candidates, `UNKNOWN` elsewhere; candidates known before count as unjudged.
         prior: the free proxy, whose logit is one more feature.
         rows: the drawn queries.
+        table: of `features`; None: computed.
 
     Returns:
         The probabilities, and the fold of each drawn query.
@@ -105,7 +108,8 @@ def refitted(
     fold = np.arange(len(rows)) % FOLDS
     of_query = np.full(len(people.queries), -1)
     of_query[rows] = fold
-    x = np.column_stack([features(people), special.logit(np.clip(prior, _LEAST, _MOST))])
+    own_features = features(people) if table is None else table
+    x = np.column_stack([own_features, special.logit(np.clip(prior, _LEAST, _MOST))])
     judged = (labels != UNKNOWN) & (people.label == UNKNOWN)
     own = of_query[people.query]
     found = []
