@@ -50,7 +50,7 @@ class _Counted:
 
 
 def with_errors(made: World, fp: float, fn: float, replays: int, seed: int) -> list[dict[str, str | float]]:
-    """100 queries judged with errors: as they are, corrected by known rates, and by rates of 200 gold items."""
+    """100 queries judged with errors: as they are, corrected by known rates, and by 200 gold items."""
     people, truth = made
     proxy, size = free_proxy(people), len(people.queries)
     chosen = measures(_METRICS, DEPTH)
@@ -158,16 +158,17 @@ def annotators(quick: Quick = False, seed: Seed = 0, out: Out = Path("out")) -> 
             told(len(_RATES) + 3 + i, steps)
     for name, found in (("errors", rows), ("experts", experts), ("looks", looks)):
         save_table(pl.DataFrame(found), out / f"few_judgements_{name}.csv")
-    for title, found in (
-        ("errors of annotators (fp, fn), 100 queries", rows),
-        ("an expert on a part", experts),
-    ):
+    titles = {"errors of annotators (fp, fn), 100 queries": rows, "an expert on a part": experts}
+    for title, found in titles.items():
         cells = [
-            [str(row["errors"]), str(row["how"]), str(row["metric"])]
-            + [f"{row['coverage']:.3f}", f"{row['width']:.3f}"]
+            [*(str(row[name]) for name in ("errors", "how", "metric")), *_numbers(row, "coverage", "width")]
             for row in found
         ]
         printed(title, ["errors", "labels", "metric", "coverage", "width"], cells)
     heads = ["looks", "naive", "planned", "wider at the end"]
-    cells = [[str(row["looks"]), *(f"{row[name]:.3f}" for name in heads[1:])] for row in looks]
+    cells = [[str(row["looks"]), *_numbers(row, *heads[1:])] for row in looks]
     printed("share of draws that miss the truth at some look", heads, cells)
+
+
+def _numbers(row: dict[str, str | float], *names: str) -> list[str]:
+    return [f"{row[name]:.3f}" for name in names]

@@ -34,8 +34,8 @@ def pool_share(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Limits of the share of missing answers of a pool, of draws of n candidates.
 
-    No lists are published, but the depth at which each candidate was pooled. A candidate at depth d is guessed
-    to be true with probability 1 / (1 + d), which sizes strata and is the covariate.
+    No lists are published, but the depth at which each candidate was pooled. A candidate at depth d is
+    guessed to be true with probability 1 / (1 + d), which sizes strata and is the covariate.
     """
     guess = 1 / (1 + depth)
     added = np.full((1, len(depth)), 1 / len(depth))
@@ -58,7 +58,7 @@ def count_below(
     """Limits of the number of true candidates, of draws of n in strata of the depth."""
     stratum = np.unique(depth, return_inverse=True)[1]
     sizes = np.bincount(stratum)
-    counts = allocation(n, sizes, sizes.astype(float))
+    counts = allocation(n, sizes, sizes / np.sqrt(1 + np.unique(depth)))
     random, ends = np.random.default_rng(seed), []
     for _ in range(replays):
         chosen = _drawn(stratum, counts, random)
@@ -76,7 +76,7 @@ def _drawn(stratum: np.ndarray, counts: np.ndarray, random: np.random.Generator)
 
 
 def fb_test_s(data: Data, quick: Quick = False, seed: Seed = 0, out: Out = Path("out")) -> None:
-    """The share of missing answers of FB-Test-S, and the answers at depths 6 to 10, from some hundred judgements.
+    """The share of missing answers of FB-Test-S, and those at depths 6 to 10, from some hundred judgements.
 
     The judgements published with FB-Test-S-C are the population; those that a rule made are left out.
     """
@@ -94,19 +94,15 @@ def fb_test_s(data: Data, quick: Quick = False, seed: Seed = 0, out: Out = Path(
     deep = depth > _BELOW
     for n in _LEAST_BELOW:
         low, high = count_below(positive[deep], depth[deep], n, replays, seed)
-        rows.append(_row("true candidates at depths 6 to 10", n, positive[deep].sum(), low, high))
+        rows.append(_row("true at depths 6 to 10", n, positive[deep].sum(), low, high))
     frame = pl.DataFrame(rows)
     save_table(frame, out / "few_judgements_fb_test_s.csv")
     print(f"{len(pool):,} candidates judged by hand, {positive.sum():,.0f} true; {known:,} known answers")
-    cells = [
-        [
-            row["of"],
-            f"{row['judgements']:,}",
-            f"{row['truth']:.3f}" if row["truth"] < 1 else f"{row['truth']:.0f}",
-        ]
-        + [f"{row['coverage']:.3f}", f"{row['width']:.3f}", f"{row['half']:.0%}"]
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        truth = f"{row['truth']:.3f}" if row["truth"] < 1 else f"{row['truth']:.0f}"
+        numbers = (f"{row['coverage']:.3f}", f"{row['width']:.3f}", f"{row['half']:.0%}")
+        cells.append([row["of"], f"{row['judgements']:,}", truth, *numbers])
     heads = ["of", "judgements", "truth", "coverage", "width", "half, of the truth"]
     printed(f"95 % intervals, {replays:,} draws", heads, cells)
 
