@@ -141,6 +141,10 @@ class Prepared:
         )
         self._depth, self._below, self._ends = depths, below, ends
 
+    def answers(self) -> pl.DataFrame:
+        """The known answers to the queries, as judgements."""
+        return self._tasks.select(*ASKED, "answer", relevance=pl.lit(1, pl.Int64))
+
     def found(self, qrels: pl.DataFrame, graph: KnowledgeGraph) -> int:
         """How many answers to the queries are judged relevant and not known; no lists are needed.
 

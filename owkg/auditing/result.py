@@ -128,6 +128,12 @@ JUDGED = {
 }
 """Columns of `Audit.judged`, and of `judged_strengths`."""
 
+PLANS = {
+    "metric": pl.String, "unit": pl.String, "count": pl.Int64, "width": pl.Float64, "width_pair": pl.Float64,
+    "judgements": pl.Int64, "hours": pl.Float64,
+}  # fmt: skip
+"""Columns of `Audit.plans`."""
+
 HOLDS, HOLDS_IN_RANGE, HOLDS_IF_INDEPENDENT = (
     "holds whatever is missing",
     "holds under the stated range",
@@ -199,12 +205,16 @@ class Audit:
             not fitted on. Null where the second is ahead.
         judged: of each system, side and category, and of all together (null), what judgements say of the
             sparsity and of who finds the missing answers; empty without judgements.
+        plans: what further judgements would show: of a metric, a design (`unit`) and a number of drawn units
+            (`count`), the expected widths of 95 % intervals of the completely judged pool, medians over
+            systems and over pairs, with judgements and hours. Empty without lists and a graph.
         assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
             `sparsity_at_least` (what judging found, where it is no more than a lower bound; else null),
             `sparsity_from`, `correlation_from`, `unevenness` ([low, high] of the deviations of the logits of
             missing rates), `unevenness_from`, `design` (of the judgements that are estimated from, or
             null), `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
-            `lists` (depth or null), `judged_labels` ([found answers, candidates that can be none] or null),
+            `lists` (depth or null), `plan` (depth of the pool of `plans`, or null),
+            `judged_labels` ([found answers, candidates that can be none] or null),
             `calibration`, `versions`, `notes` (sentences).
     """
 
@@ -216,11 +226,12 @@ class Audit:
     power: pl.DataFrame
     weights: pl.DataFrame
     judged: pl.DataFrame
+    plans: pl.DataFrame
     assumptions: dict[str, Any]
 
     def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """(name, frame) of each table."""
-        names = ("models", "pairs", "grid", "box", "facts", "power", "weights", "judged")
+        names = ("models", "pairs", "grid", "box", "facts", "power", "weights", "judged", "plans")
         return ((name, getattr(self, name)) for name in names)
 
     def payload(self) -> dict[str, Any]:
@@ -249,6 +260,7 @@ class Audit:
                 for row in self.pairs.iter_rows(named=True)
             ],
             **({"judged": self.judged.to_dicts()} if len(self.judged) else {}),
+            **({"plans": self.plans.to_dicts()} if len(self.plans) else {}),
             "assumptions": self.assumptions,
         }
 

@@ -85,6 +85,7 @@ class Box(NamedTuple):
         unevenness: of the missing rates of queries, the middle of its range first.
         num_found: missing answers to the queries of the test that judging found.
         limit: of the sparsity, the lowest that judgements allow; 0 without any.
+        unused: in a sentence, why judgements that were drawn give nothing but labels; "" where they do.
     """
 
     sparsity: tuple[float, float] | None
@@ -94,6 +95,7 @@ class Box(NamedTuple):
     unevenness: tuple[Unevenness, ...] = unevenness_points(*UNEVEN)
     num_found: int = 0
     limit: float = 0.0
+    unused: str = ""
 
     def each(self, seen: order.Observed) -> list[order.Observed]:
         """What is observed, under each unevenness."""

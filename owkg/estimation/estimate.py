@@ -187,6 +187,19 @@ def _in_words(drawing: Drawing, judged: int, expert: int | None) -> str:
     return f"{drawn}, of {len(drawing.frame):,}{by_expert}"
 
 
+def missing_answers(drawn: DrawnPool, judged: pl.DataFrame, ci: float = 0.95) -> Missing | None:
+    """The share of missing answers of `estimate`, without metrics; None where the design does not answer it.
+
+    Raises:
+        ValueError: as `estimate`.
+    """
+    level = checks.level("ci", ci)
+    labels = labels_of(drawn, judged)
+    units, _ = judged_units(drawn.drawing, drawn.people, labels)
+    _require_enough(drawn.drawing, units, ())
+    return missing_share(Evidence(drawn, labels, units, False, [drawn.proxy], level, False, True))
+
+
 def _notes_of_limits(evidence: Evidence, open_units: int, given: "_Given") -> list[str]:
     """Notes of gaps, of pairs and of systems that were not pooled."""
     notes = []

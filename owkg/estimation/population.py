@@ -85,6 +85,10 @@ class Population(NamedTuple):
             self.outside[kept],
         )
 
+    def asked(self) -> pl.DataFrame:
+        """Columns query, side, entity, relation, answer of all candidates."""
+        return self.queries[self.query].with_columns(self.answers.alias("answer"))
+
     def pairs(self, candidates: Int[np.ndarray, "n"]) -> pl.DataFrame:
         """Columns query, side, entity, relation, answer of some candidates, in their order."""
         asked = self.queries[self.query[candidates]]

@@ -135,7 +135,7 @@ def _centred(values: np.ndarray, sample: Sample) -> np.ndarray:
     return values - means[:, sample.stratum]
 
 
-def t_quantile(freedom: Float[np.ndarray, "targets"], level: float) -> Float[np.ndarray, "targets"]:
+def t_quantile(freedom: Float[np.ndarray, "*shape"], level: float) -> Float[np.ndarray, "*shape"]:
     """Student's quantile of a two-sided interval."""
     return special.stdtrit(freedom, (1 + level) / 2)
 

@@ -15,6 +15,7 @@ from owkg.estimation.annotators import ErrorRates
 from owkg.estimation.estimate import Estimate, Gaps
 from owkg.estimation.judged import DrawnPool, not_drawn, outside_draw
 from owkg.files.storage import checksum, read_metadata
+from owkg.judge.schema import QRELS
 from owkg.kg.read import Reading
 from owkg.pools.annotation import judged_in, judged_place
 from owkg.pools.drawn import read_drawn
@@ -119,8 +120,6 @@ def _judgements(drawn: DrawnPool, said: Judgements, name: str) -> pl.DataFrame:
     """A frame of judgements as it is, or those in files, all of them of what was drawn."""
     if isinstance(said, pl.DataFrame):
         return said
-    people = drawn.people
-    asked = people.queries[people.query].with_columns(people.answers.alias("answer"))
 
     def check(file: Path, own: pl.DataFrame) -> None:
         other = outside_draw(drawn, own.filter(pl.col("relevance") >= 0))
@@ -128,7 +127,19 @@ def _judgements(drawn: DrawnPool, said: Judgements, name: str) -> pl.DataFrame:
             query, answer = other.select("query", "answer").row(0)
             raise ValueError(f"{judged_place(file, query, answer)}: {not_drawn(other)}")
 
-    return judged_in(said, asked, name=name, check=check)
+    return judged_in(said, drawn.people.asked(), name=name, check=check)
+
+
+def drawn_judgements(folder: Path) -> tuple[DrawnPool, pl.DataFrame]:
+    """A pool with its design, and what is judged in the sheets of its folder; perhaps nothing.
+
+    Raises:
+        ValueError: naming the folder or the file, as `read_drawn`.
+    """
+    drawn, sheets = read_drawn(folder)
+    written = written_into(folder, sheets)
+    judged = judged_in(written, drawn.people.asked()) if written else drawn.known.clear().select(QRELS)
+    return drawn, judged
 
 
 def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
@@ -137,12 +148,17 @@ def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
     Raises:
         ValueError: naming `judged`, if there is none.
     """
-    written = read_metadata(folder)["sha256"]
-    paths = [folder / name for name in sheets if (folder / name).is_file()]
-    found: list[StrPath] = [path for path in paths if checksum(path) != written.get(path.name)]
+    found = written_into(folder, sheets)
     if not found:
         raise ArgumentError(
             "judged",
             f"must name filled-in sheets: those in {folder} ({', '.join(sheets)}) are as they were written.",
         )
     return found
+
+
+def written_into(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
+    """The sheets in the folder of a pool that are not as they were written."""
+    written = read_metadata(folder)["sha256"]
+    paths = [folder / name for name in sheets if (folder / name).is_file()]
+    return [path for path in paths if checksum(path) != written.get(path.name)]

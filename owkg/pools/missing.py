@@ -10,12 +10,15 @@ import polars as pl
 from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
+from owkg.estimation import DrawnPool
 from owkg.ir import POOLED
 from owkg.judge.qrels import binary, qrels_from_graph, read_judgements
 from owkg.judge.schema import QRELS, checked
 from owkg.kg import KnowledgeGraph, fact_splits, known_splits, relation_categories
 from owkg.pools.annotation import is_sheet, read_sheet
 from owkg.pools.design import Design, design_beside, design_named, stated_or_known
+from owkg.pools.drawn import DESIGN as DESIGN_FILE
+from owkg.pools.estimating import drawn_judgements
 from owkg.pools.read_back import pool_judgements
 from owkg.stats.interval import share_limits
 
@@ -150,11 +153,13 @@ class Judgements(NamedTuple):
         candidates: of a pool, with the column depth; else None.
         design: how candidates were chosen, by the folder, by what is written next to the file, or by its
             form; else as the user names it.
+        drawn: the pool of a folder whose candidates were drawn by a design; else None.
     """
 
     qrels: pl.DataFrame
     candidates: pl.DataFrame | None
     design: Design
+    drawn: DrawnPool | None = None
 
 
 def judgements(source: StrPath, design: str | None = None) -> Judgements:
@@ -176,6 +181,11 @@ def judgements(source: StrPath, design: str | None = None) -> Judgements:
     if path.is_dir():
         if (path / "audit.json").is_file():
             raise ValueError(f"{path}: holds no {AUDIT_SHEET}: that audit named no facts to judge.")
+        if (path / DESIGN_FILE).is_file():
+            drawn, judged = drawn_judgements(path)
+            return Judgements(
+                judged, None, stated_or_known(design, Design.DRAWN, str(path), default=Design.DRAWN), drawn
+            )
         qrels, candidates, known = pool_judgements(path)
         return Judgements(qrels, candidates, stated_or_known(design, known, str(path), default=known))
     known = design_beside(path)

@@ -133,6 +133,10 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
             ]
             * (len(ready.judged) > 0)
         ),
+        *(
+            [_section("plans", "If you judge more", rests["plans"], _table(tables.plans_table(ready)))]
+            * (len(ready.plans) > 0)
+        ),
         _section("protocol", "Protocol", "", _protocol(ready)),
     ]
     counted = (

@@ -129,6 +129,20 @@ def judged_table(audit: Audit) -> ReportTable:
     return ReportTable(caption, heads, rows, 3, [None] * len(rows))
 
 
+def plans_table(audit: Audit) -> ReportTable:
+    """What further judgements would show, by design; no rows without lists."""
+    rows = [
+        [row["metric"], f"{row['unit']}:{row['count']}"]
+        + [number_text(row[name], 3) for name in ("width", "width_pair")]
+        + [f"{row['judgements']:,}", f"{row['hours']:,.1f}"]
+        for row in audit.plans.iter_rows(named=True)
+    ]
+    heads = ["metric", "draw", "width", "width, pair", "judgements", "hours"]
+    level = 100 * audit.assumptions.get("level", 0.95)
+    caption = f"Expected widths of {level:g} % intervals from judgements of a random draw"
+    return ReportTable(caption, heads, rows, 2, [None] * len(rows))
+
+
 def _facts(audit: Audit) -> dict[str, list[str]]:
     frame, searched = audit.pairs, audit.assumptions.get("lists") is not None
     return {

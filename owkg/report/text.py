@@ -86,6 +86,8 @@ def _tables(audit: Audit) -> list[tuple[tables.ReportTable, str]]:
     found = [("models", tables.models_table(ready)), ("pairs", tables.pairs_table(ready))]
     if len(ready.judged):
         found.append(("judged", tables.judged_table(ready)))
+    if len(ready.plans):
+        found.append(("plans", tables.plans_table(ready)))
     captioned = [(table, f"{table.caption}. {rests[name]}") for name, table in found]
     rows = [list(pair) for pair in words.protocol(ready.assumptions)]
     notes = " ".join(ready.assumptions.get("notes", []))

@@ -116,12 +116,24 @@ def rests(audit: Audit) -> dict[str, str]:
         "breakdown": f"Rests on {known}; on no model of what is missing.{labels} {lists}",
         "facts": f"Rests on no model of what is missing.{labels} {lists}",
         "judged": _of_judged(said),
+        "plans": plans_rest(said),
         "power": "Rests on what is observed being the truth, and on queries drawn like these. "
         "Missing answers have no part in it.",
         "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers rest on no model.{labels} "
         f"Probabilities and what breaks the order rest {rest}; "
         "queries required, on what is observed being the truth.",
     }
+
+
+def plans_rest(said: Mapping[str, Any]) -> str:
+    """What the plans of further judgements rest on, and the commands that carry them out."""
+    depth = said.get("plan")
+    return (
+        f"Of the pool of the first {depth} answers in every list, judged completely; medians over systems "
+        "and over pairs. Widths rest on a prediction of the labels by the known answers; the intervals "
+        "themselves will rest on the random draw alone. To carry a line out: owkg pool with the runs, "
+        f"--depth {depth} --draw and its second column; label the sheet; owkg estimate --pool."
+    )
 
 
 def sentence(row: Mapping[str, Any], values: Mapping[tuple[str, str], float | None]) -> str:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import owkg
-from owkg.auditing.front import _judgements
+from owkg.auditing.box import judgements_of
 from owkg.judge import qrels_from_graph, read_judgements, write_judgements
 from owkg.pools import read_sheet
 
@@ -67,7 +67,7 @@ def test_files(call, answer, refused, tmp_path):
     assert "<!DOCTYPE html>" in page.read_text()[:20]
     assert "one" in text.read_text()
     told = json.loads((out / "audit.json").read_text())
-    assert set(told) == {"models", "pairs", "judged", "assumptions"}
+    assert set(told) == {"models", "pairs", "judged", "plans", "assumptions"}
     assert told["assumptions"]["sparsity_from"] == "judgements of unknown design"
     assert told["assumptions"]["sparsity"] is None
     assert json.loads((out / "audit_sheet.tsv.design.json").read_text())["design"] == "sheet"
@@ -212,7 +212,7 @@ def merged_labels(known, path):
 )
 def test_judgements_of_other_kinds(judged):
     with pytest.raises(ValueError, match="`judged` must be"):
-        _judgements(judged, None, None, sparsity_stated=True)
+        judgements_of(judged, None, None, sparsity_stated=True)
 
 
 def test_the_grid_is_at_the_stated_correlations():

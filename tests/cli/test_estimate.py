@@ -470,3 +470,70 @@ def test_a_design_that_draws_what_is_not_there_is_refused(folder, drawn, refused
     (folder / "pool" / "metadata.json").write_text(json.dumps(card))
     line = refused("estimate", "--pool", "pool", "--judged", part(drawn, folder / "a.tsv"))
     assert "design.json: the strata are not those of frame.parquet" in line
+
+
+AUDIT = ("audit", *RUNS, "--kg", "kg", "--qrels", "test", "--ties", "pessimistic", "--metric", "mrr")
+AUDIT += ("--test", "t", *(part for run in RUNS for part in ("--lists", run)))
+
+
+def test_an_audit_takes_the_inference_of_the_design(folder, truth_and_folder, done, answer, refused):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
+    assert "no sheet of the drawn pool is filled in" in refused(*AUDIT, "--judged", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    share = answer("estimate", "--pool", "pool", "--metric", "rr")["missing_share"]
+    found = answer(*AUDIT, "--judged", "pool")
+    assert found["assumptions"]["design"] == "drawn"
+    assert found["assumptions"]["sparsity_at_least"] == pytest.approx(share["low"])
+    assert found["assumptions"]["correlation"] is None
+    row = found["judged"][0]
+    assert (row["sparsity"], row["sparsity_high"]) == (pytest.approx(share["value"]), None)
+    # A stated range is cut at what the pool shows, and gives each pooled system a correlation.
+    stated = answer(*AUDIT, "--judged", "pool", "--sparsity", "0.1,0.8")["assumptions"]
+    assert stated["sparsity"] == [pytest.approx(share["low"]), 0.8]
+    assert set(stated["correlation"]) == {"m0", "m1", "m2"}
+    narrow = answer(*AUDIT, "--judged", "pool", "--sparsity", "0.5,0.6", "--correlation=-0.1,0.1")
+    assert all(-0.1 <= low <= high <= 0.1 for low, high in narrow["assumptions"]["correlation"].values())
+
+
+def test_drawn_judgements_outside_their_pool(folder, truth_and_folder, done, answer, refused):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    share = answer("estimate", "--pool", "pool", "--metric", "rr", "--no-compare")["missing_share"]
+    done("pool", "--read", "pool/sheet.tsv", "--pool", "pool", "--out", "judged.qrels")
+    alone = answer(*AUDIT, "--judged", "judged.qrels")["assumptions"]
+    assert alone["design"] == "drawn"
+    assert alone["sparsity_at_least"] < share["low"]
+    assert answer(*AUDIT, "--judged", "pool", "--judged", "judged.qrels")["assumptions"][
+        "sparsity_at_least"
+    ] == pytest.approx(share["low"])
+    assert "must hold one pool with a design, got 2" in refused(
+        *AUDIT, "--judged", "pool", "--judged", "pool", notes=True
+    )
+    assert "owkg estimate --pool pool" in refused("missing", "pool", "--kg", "kg")
+
+
+def test_an_audit_of_too_few_drawn_judgements_has_labels(folder, truth_and_folder, done, answer):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:30", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv", rows=20)
+    found = answer(*AUDIT, "--judged", "pool")["assumptions"]
+    assert (found["sparsity"], found["sparsity_at_least"]) == (None, None)
+    assert any("must be of at least 10 drawn queries" in note for note in found["notes"])
+    done(*POOL, "--draw", "prefixes:70", "--out", "prefixes", notes=True)
+    filled(truth, folder / "prefixes" / "sheet.tsv")
+    found = answer(*AUDIT, "--judged", "prefixes")["assumptions"]
+    assert "Drawn prefixes give no sparsity: labels alone." in found["notes"]
+
+
+def test_an_audit_says_what_further_judgements_would_show(folder, answer, done, tmp_path):
+    plans = answer(*AUDIT)["plans"]
+    assert {row["unit"] for row in plans} == {"queries", "prefixes", "candidates"}
+    assert next(row["metric"] for row in plans if row["unit"] == "prefixes") == "RR@6"
+    for metric in ("mrr", "RR@6", "P@6"):
+        widths = [row["width"] for row in plans if row["metric"] == metric]
+        assert widths == sorted(widths, reverse=True)
+    text = done(*AUDIT, "--report", "report.md", notes=True)
+    assert "if you judge more" in text
+    assert "prefixes:50" in (folder / "report.md").read_text()

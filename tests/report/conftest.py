@@ -6,7 +6,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from owkg.auditing.result import BOX, FACTS, GRID, JUDGED, MODELS, PAIRS, POWER, VERDICTS, WEIGHTS, Audit
+from owkg.auditing.result import (
+    BOX,
+    FACTS,
+    GRID,
+    JUDGED,
+    MODELS,
+    PAIRS,
+    PLANS,
+    POWER,
+    VERDICTS,
+    WEIGHTS,
+    Audit,
+)
 
 NASTY = "</script><script>alert(1)</script>"
 NAMES = ("ComplEx", NASTY, "a|b_50% & `c` $d$")
@@ -95,6 +107,11 @@ def made(names=NAMES, metrics=METRICS, *, sparsities=5, correlations=7, facts=2,
         for one, other in combinations(names, 2)
         for metric, focus, least in (("mrr", 0.109, None), ("best weight", 0.1, 0.1))
     ]
+    plans = [
+        {"metric": "RR@10", "unit": "prefixes", "count": n, "width": 0.5 / n, "width_pair": 0.6 / n}
+        | {"judgements": 3 * n, "hours": n / 30}
+        for n in (50, 100)
+    ]
     tables = (
         (MODELS, models),
         (PAIRS, pairs),
@@ -104,6 +121,7 @@ def made(names=NAMES, metrics=METRICS, *, sparsities=5, correlations=7, facts=2,
         (POWER, power),
         (WEIGHTS, weights),
         (JUDGED, judged),
+        (PLANS, plans),
     )
     return Audit(*(framed(*table) for table in tables), assumptions=ASSUMPTIONS | assumptions)
 

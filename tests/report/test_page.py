@@ -14,7 +14,7 @@ from owkg.auditing.result import VERDICTS
 from owkg.report import words
 
 MOST = 3_000_000
-SECTIONS = ("verdicts", "models", "grid", "box", "breakdown", "power", "pairs", "judged", "protocol")
+SECTIONS = ("verdicts", "models", "grid", "box", "breakdown", "power", "pairs", "judged", "plans", "protocol")
 
 
 class Reader(HTMLParser):
@@ -220,10 +220,10 @@ def test_larger_maps_are_thinned_and_said_to_be(make):
 
 
 def test_an_audit_without_frames_of_pairs_is_a_page(audit):
-    names = ("pairs", "grid", "box", "facts", "power", "weights", "judged")
+    names = ("pairs", "grid", "box", "facts", "power", "weights", "judged", "plans")
     bare = {name: getattr(audit, name).clear() for name in names}
     whole = Reader(report.html(replace(audit, **bare)))
-    assert list(whole.sections) == [name for name in SECTIONS if name != "judged"]
+    assert list(whole.sections) == [name for name in SECTIONS if name not in ("judged", "plans")]
     nothing = audit.models.with_columns(pl.lit(float("nan")).alias(name) for name in ("full", "value"))
     text = report.html(replace(audit, models=nothing))
     assert json.loads(Reader(text).scripts[0])["models"][0][2] is None

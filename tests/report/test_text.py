@@ -27,13 +27,14 @@ def markdown_tables(text):
 
 
 def test_markdown_holds_the_frames(audit):
-    models, pairs, judged, protocol = markdown_tables(report.markdown(audit))
+    models, pairs, judged, plans, protocol = markdown_tables(report.markdown(audit))
     assert [row[0] for row in protocol[2:]] == [
         name.replace("_", " ") for name in audit.assumptions if name != "notes"
     ]
     assert len(models) == 2 + len(audit.models)
     assert len(pairs) == 2 + len(audit.pairs)
     assert len(judged) == 2 + len(audit.judged)
+    assert plans[2][1:4] == ["prefixes:50", "0.010", "0.012"]
     for table in (models, pairs, judged):
         assert {len(row) for row in table} == {len(table[0])}
     for row, own in zip(models[2:], audit.models.iter_rows(named=True), strict=True):
@@ -51,7 +52,7 @@ def test_columns_without_a_number_are_left_out(audit):
     assert "full test" in models[0]
     columns = (f"{name}{end}" for name in ("full", "strength") for end in ("", "_low", "_high"))
     nothing = audit.models.with_columns(pl.lit(None, pl.Float64).alias(c) for c in columns)
-    bare = replace(audit, models=nothing, judged=audit.judged.clear())
+    bare = replace(audit, models=nothing, judged=audit.judged.clear(), plans=audit.plans.clear())
     models, *_ = markdown_tables(report.markdown(bare))
     assert models[0] == ["metric", "model", "value", "queries", "answers"]
 
@@ -82,11 +83,11 @@ def test_a_list_of_worlds_is_counted_where_it_would_be_long(make):
 
 def test_latex_is_tables_of_booktabs(audit):
     text = report.latex(audit)
-    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == text.count(r"\caption{") == 4
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == text.count(r"\caption{") == 5
     assert r"a|b\_50\% \& `c` \$d\$" in text
     body = re.findall(r"\\midrule\n(.*?)\\bottomrule", text, re.DOTALL)
     assert [len(part.strip().splitlines()) for part in body] == [
-        *(len(frame) for frame in (audit.models, audit.pairs, audit.judged)),
+        *(len(frame) for frame in (audit.models, audit.pairs, audit.judged, audit.plans)),
         len(audit.assumptions) - 1,
     ]
     widths = {len(re.split(r"(?<!\\)&", line)) for line in body[1].strip().splitlines()}

@@ -88,7 +88,9 @@ def audit(
         judged (QRELS|SHEET|POOL): Judgements: qrels, the filled-in sheet that --out wrote, or the folder of a
             pool; repeatable. With --lists they are labels that breakdown numbers start from. They give the
             sparsity, at least, where --sparsity is absent; judged completely on a random sample of queries
-            also its range, and with --lists the correlations (--design). They need --kg.
+            also its range, and with --lists the correlations (--design). A pool that owkg pool --draw made
+            gives the least sparsity by its design, and with --sparsity and --lists the correlations. They
+            need --kg.
         design (DESIGN): How the judged candidates were chosen: complete (a random sample of queries, all
             candidates judged), sampled-pool, sampled-budget (pooled on a random sample of queries), pool,
             budget, sheet or unknown. Default: as owkg pool and owkg audit wrote it; a sheet is a sheet, other
@@ -266,6 +268,17 @@ def _show(found: "Audit") -> None:
             for row in every.iter_rows(named=True)
         ]
         printed("what judgements say", ["model", "known", "found", *columns.values()], rows)
+    if len(found.plans):
+        from owkg.report.tables import plans_table
+
+        table = plans_table(found)
+        printed("if you judge more: expected widths of intervals", table.columns, table.rows)
+        depth = assumed["plan"]
+        line(
+            f"of the pool of depth {depth}: owkg pool RUN... --depth {depth} --draw queries:50, then owkg "
+            "estimate --pool",
+            "dim",
+        )
     least = assumed["sparsity_at_least"]
     sparsity = _limits(assumed["sparsity"]) if least is None else f"at least {least:.3f}, no upper end"
     line(f"sparsity: {sparsity}", "dim")

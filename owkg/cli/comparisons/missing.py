@@ -8,7 +8,7 @@ import typer
 from owkg.cli.inputs import check_readable, graph_and_notes
 from owkg.cli.options import DESIGN_HELP, Format, GraphOptions, Level, OutputFormat, split_list
 from owkg.cli.output import show, table_of
-from owkg.errors import naming
+from owkg.errors import ArgumentError, naming
 
 
 def missing(
@@ -54,7 +54,13 @@ def missing(
 
     check_readable([sample, None if qrels.is_dir() else qrels])
     graph, notes = graph_and_notes(kg, how)
-    judged, candidates, known = judgements(qrels, design)
+    judged, candidates, known, pool = judgements(qrels, design)
+    if pool is not None:
+        raise ArgumentError(
+            "qrels",
+            f"must be no drawn pool, got {qrels}: owkg estimate --pool {qrels} gives its share of missing "
+            "answers by its design, with an interval.",
+        )
     drawn = None if sample is None else judgements(sample).qrels
     chosen = design_of(known, judged, drawn)
     with naming({"qrels": f"{qrels}:"}):

@@ -1,0 +1,69 @@
+"""What further judgements would show: widths of intervals by design, before anything is judged."""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from owkg.auditing.lists import Prepared
+from owkg.auditing.result import PLANS
+from owkg.errors import ArgumentError
+from owkg.estimation import free_proxy, measure, plan, population
+from owkg.judge.qrels import binary, qrels_from_graph
+from owkg.judge.schema import QRELS
+from owkg.kg import KnowledgeGraph, known_splits
+
+DEPTH = 10
+"""The depth of a pool to judge, where lists are so long."""
+_QUERIES, _CANDIDATES = (50, 100, 200), (100, 400, 1600)
+_PAIR = ["query", "answer"]
+
+
+def judging_plans(
+    ready: Prepared,
+    lists: Mapping[str, pl.DataFrame],
+    graph: KnowledgeGraph,
+    labels: pl.DataFrame | None,
+    metrics: Sequence[str],
+    ci: float,
+) -> tuple[pl.DataFrame, int]:
+    """Expected widths of intervals from judgements that would be drawn, and the depth of the pool.
+
+    Args:
+        ready: the systems.
+        lists: of each system; what train and valid know leaves them.
+        graph: whose facts are known.
+        labels: what is judged already; None: nothing.
+        metrics: of the audit, means over answers; those that judged lists can answer are planned for, and RR
+            and P at the depth of the pool, which prefixes and single candidates answer.
+        ci: level of the intervals.
+
+    Returns:
+        Columns of `owkg.estimation.plan`; no rows where nothing is left to judge. And the depth.
+    """
+    runs = pl.concat([own.with_columns(model=pl.lit(name)) for name, own in lists.items()])
+    runs = runs.join(ready.queries.select("query"), on="query", how="semi")
+    asked = ready.answers()
+    known = qrels_from_graph(graph, known_splits(graph, ready.split))
+    runs = runs.join(known.join(asked, on=_PAIR, how="anti"), on=_PAIR, how="anti")
+    truth = asked.select(QRELS)
+    if labels is not None:
+        judged = binary(labels).filter(pl.col("relevance") >= 0).select(QRELS)
+        truth = pl.concat([truth, judged.join(truth, on=_PAIR, how="anti")])
+    depth = min(DEPTH, ready.depth or DEPTH)
+    people = population(runs, depth, truth.join(ready.queries.select("query"), on="query", how="semi"))
+    if not len(people.unknown):
+        return pl.DataFrame(schema=PLANS), depth
+    names = [*(name for name in metrics if _answered(name, depth)), f"RR@{depth}", f"P@{depth}"]
+    frame = plan(people, free_proxy(people), names, ci=ci, queries=_QUERIES, candidates=_CANDIDATES)
+    # The cheapest design of each metric alone.
+    best = pl.col("unit").is_in(["prefixes", "candidates"]).any().over("metric")
+    return frame.filter((pl.col("unit") != "queries") | ~best).select(list(PLANS)), depth
+
+
+def _answered(name: str, depth: int) -> bool:
+    """Whether judged lists answer a metric."""
+    try:
+        measure(name, depth)
+    except ArgumentError:
+        return False
+    return True
