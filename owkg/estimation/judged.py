@@ -246,7 +246,7 @@ def expert_of(
     if len(chosen) < least:
         raise ArgumentError("expert", f"must judge at least the first {least} queries, got {len(chosen)}.")
     each = np.bincount(drawing.stratum[chosen], minlength=len(drawing.sizes))
-    if each.min() < min(2, drawing.sizes.min()):
+    if each.min() < 2:
         raise ArgumentError(
             "expert", f"must judge two queries of each of {len(each)} strata, got {each.min()} of one."
         )
