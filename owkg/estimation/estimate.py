@@ -64,6 +64,14 @@ class DrawnPool(NamedTuple):
     known: pl.DataFrame
     depth: int
 
+    def more(self, count: int) -> "DrawnPool":
+        """The pool with so many further units, drawn by the same design; what was drawn stays.
+
+        Raises:
+            ValueError: naming `more`, if `count` is below 1 or nothing is left to draw.
+        """
+        return self._replace(drawing=self.drawing.more(count))
+
 
 class Missing(NamedTuple):
     """The share of the true answers that is not known, beta.
