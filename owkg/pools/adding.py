@@ -84,7 +84,7 @@ def add_systems(
     every = pl.concat([read_runs([folder / "runs.trec.gz"], topics="allowed"), lists])
     people = population(every, before.people.depth, before.known)
     proxy = free_proxy(people)
-    drawing = _joined(before, people, proxy, card["settings"])
+    drawing = joined(before, people, proxy, card["settings"])
     after = DrawnPool(people, drawing, proxy, before.known, before.depth)
     rows = _asked(before, after)
     name = f"sheet{len(sheets) + 1}.tsv"
@@ -176,8 +176,15 @@ def _graph(kg: Graph, reading: Reading, people: Population, splits: list[str]) -
     return graph
 
 
-def _joined(before: DrawnPool, people: Population, proxy: Probabilities, settings: dict[str, Any]) -> Drawing:
-    """The design with the candidates of the systems that join."""
+def joined(before: DrawnPool, people: Population, proxy: Probabilities, settings: dict[str, Any]) -> Drawing:
+    """The design with the candidates of the systems that join.
+
+    Args:
+        before: the pool that they join.
+        people: the population with their lists.
+        proxy: probabilities of its candidates.
+        settings: draw and for, as they were given.
+    """
     old = before.drawing
     if old.unit.of_queries:
         return old if old.deep is None else old._replace(deep=depths(people, old.seed))

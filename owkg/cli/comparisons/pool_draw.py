@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from owkg.kg.read import Reading
 
 _HOURS = "hours: 45 s for a new entity and 25 s for each fact; judging one system's lists alone takes less"
-_DRAW = ("metric", "draw", "width", "width of a difference", "judgements", "hours")
+_DRAW = ("metric", "draw", "width", "difference", "judgements", "hours")
 
 
 def widths_of(text: str | None) -> dict[str, float] | None:
@@ -49,7 +49,7 @@ def show_plan(
     from owkg.pools.folder import planned
 
     found = planned(systems, kg, settings, metrics, widths, reading=words["reading"], tables=words["tables"])
-    title = "expected widths of 95% intervals, medians over systems and over pairs"
+    title = "expected widths of 95% intervals, of systems and of differences (medians)"
     tables = [Table(title, list(_DRAW), [_cells(row) for row in found.widths.to_dicts()])]
     lines = [_HOURS]
     if found.wishes is not None:
@@ -78,7 +78,7 @@ def show_further(
     found = plan_further(folder, judged or None, metrics or None, widths=widths)
     rows = found.to_dicts()
     wish = [] if widths is None else ["wish"]
-    heads = ["metric", *wish, "draw in all", "more", *_DRAW[2:]]
+    heads = ["metric", *wish, "in all", "more", *_DRAW[2:]]
     cells = []
     for row in rows:
         first, draw, *rest = _cells(row)
@@ -91,7 +91,7 @@ def show_further(
         lines.append(f"draw them: {command}")
     elif widths is not None and not any(row["count"] is None for row in rows):
         lines.append("nothing more must be drawn: judge what is drawn")
-    title = "expected widths of 95% intervals by the judged units, medians over systems and over pairs"
+    title = "expected widths of 95% intervals by the judged units (medians)"
     show(form, {"plan": rows, "command": command}, [Table(title, heads, cells)], lines)
 
 
