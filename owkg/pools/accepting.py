@@ -246,7 +246,8 @@ def _candidates(
     labels = None
     if is_piloted:
         said = [] if pilot is None else [pilot if isinstance(pilot, pl.DataFrame) else judged_in(pilot)]
-        said += [] if pool is None else [pool_labels(pool)]
+        with naming({"judged": "`pool`"}):
+            said += [] if pool is None else [pool_labels(pool)]
         with naming({"first": "`pilot`", "judged": "`pilot`"}):
             labels = _labels(found, reduce(merged, said), within=False)
     region = placed_region(

@@ -11,7 +11,7 @@ from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.estimation.nested_sets import piloted, region_size
 from owkg.estimation.population import UNKNOWN, population
-from owkg.estimation.proxy import free_proxy
+from owkg.estimation.proxy import features, free_proxy
 from owkg.judge.qrels import qrels_from_graph
 from owkg.judge.runs import ranked, without_known
 from owkg.kg import KnowledgeGraph, fact_splits
@@ -21,7 +21,7 @@ from owkg.pools.estimating import filled_sheets
 
 LEAST_PILOT = 10
 """Predictions that a pilot must judge."""
-_TEST = "test"
+_TEST, _PAIR = "test", ["query", "answer"]
 _DEEPER = 10  # times as deep as predictions, where known answers stand above them
 
 
@@ -70,11 +70,11 @@ def placed_region(
         source = f"a pilot of {int((~is_left).sum()):,} judged predictions, which are left out"
     rows = _first(found, chance, is_left, precision, by_relation=by_relation)
     if not len(rows):
-        who = "of any relation " if by_relation else ""
+        other, who = ("a" if pilot is None else "another"), ("of any relation " if by_relation else "")
         raise ArgumentError(
             "size",
-            f"must be given: by {source.partition(',')[0]} no first predictions {who}have a precision of "
-            f"{precision:g}.",
+            f"must be given, or {other} pilot: by {source.partition(',')[0]} no first predictions {who}have "
+            f"a precision of {precision:g}.",
         )
     return Region(rows, f"The region of {len(rows):,} predictions is placed by {source}.")
 
@@ -84,6 +84,8 @@ def free_prediction(
 ) -> Float[np.ndarray, "predictions"]:
     """The probability that each prediction is right, learnt from the known answers of the test split.
 
+    The free proxy, which knows the place of a prediction by its score over all queries as well.
+
     Raises:
         ValueError: naming `size`, if the graph has no test split.
     """
@@ -92,16 +94,25 @@ def free_prediction(
         raise ArgumentError(
             "size", "must be given: the graph has no test split, from whose answers precision is predicted."
         )
-    lists = without_known(run, graph, [name for name in splits if name != _TEST])
-    places = ranked(lists).select("query", "answer", "rank")
-    asked = found.select("query", "answer")
-    reach = asked.join(places, on=["query", "answer"], how="left")["rank"].to_numpy().max()
-    people = population(lists, min(int(reach), _DEEPER * depth), qrels_from_graph(graph, _TEST))
-    proxy = free_proxy(people)
-    rows = people.pairs(np.arange(len(people.answers))).select("query", "answer")
+    lists = ranked(without_known(run, graph, [name for name in splits if name != _TEST]))
+    asked = found.select(_PAIR)
+    reach = int(asked.join(lists, on=_PAIR, how="left")["rank"].to_numpy().max())
+    people = population(lists.drop("rank"), min(reach, _DEEPER * depth), qrels_from_graph(graph, _TEST))
+    rows = people.pairs(np.arange(len(people.answers))).select(_PAIR)
+    score = rows.join(lists, on=_PAIR, how="left", maintain_order="left")["score"]
+    proxy = free_proxy(people, table=np.column_stack([features(people), _of_score(score.to_numpy())]))
     rows = rows.with_columns(chance=pl.Series(proxy))
-    known = asked.join(rows, on=["query", "answer"], how="left", maintain_order="left")["chance"]
+    known = asked.join(rows, on=_PAIR, how="left", maintain_order="left")["chance"]
     return known.fill_null(float(proxy.min())).to_numpy()
+
+
+def _of_score(score: Float[np.ndarray, "candidates"]) -> Float[np.ndarray, "candidates 2"]:
+    """The place of each candidate by its score over all queries, and its logarithm, standardised."""
+    place = np.empty(len(score))
+    place[np.argsort(-score, kind="stable")] = np.arange(1, len(score) + 1)
+    table = np.column_stack([place, np.log(place)])
+    spread = table.std(0)
+    return (table - table.mean(0)) / np.where(spread > 0, spread, 1.0)
 
 
 def pool_labels(pool: StrPath) -> pl.DataFrame:

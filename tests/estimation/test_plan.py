@@ -108,7 +108,7 @@ def test_what_cannot_be_planned(pools, people):
         with pytest.raises(ValueError, match=message):
             after_pilot(pool, found, widths)
     few = found._replace(judged=19)
-    with pytest.raises(ValueError, match="`judged` must be of at least 20 drawn queries to plan from, got 19"):
+    with pytest.raises(ValueError, match=r"`judged` must be of at least 20 drawn queries .* got 19"):
         after_pilot(pool, few)
     with pytest.raises(ValueError, match="`judged` must leave something to judge: all 300 queries are"):
         after_pilot(pool, found._replace(judged=300))
