@@ -1,10 +1,12 @@
-"""Runs to try few judgements on: three systems of a small graph that knows half of the true answers.
+"""Runs to try few judgements on: four systems of a small graph that knows half of the true answers.
 
 The systems differ in strength and share some of their errors. The graph's test split knows about half of the
 true answers of each query; `truth.qrels` has all of them, so that the truth can stand for an annotator:
 
     python simulations/example_campaign.py --out out
-    owkg pool out/campaign/*.run --kg out/campaign/graph --depth 10 --draw queries:60 --out out/campaign/pool
+    cd out/campaign
+    owkg pool a.run b.run c.run --kg graph --depth 10 --draw queries:60 --out pool
+    cd ../..
     python simulations/example_campaign.py --out out --judge out/campaign/pool/sheet.tsv
 """
 
@@ -31,7 +33,7 @@ class Config:
     answers: int = 300
     relations: int = 4
     known: float = 0.5
-    strengths: tuple[float, ...] = (1.4, 1.8, 2.2)
+    strengths: tuple[float, float, float, float] = (1.4, 1.8, 2.2, 2.0)
     depth: int = 10
 
 
@@ -66,7 +68,7 @@ def campaign(config: Config, seed: int) -> Campaign:
     every = graph._replace(splits={"test": facts(is_true)})
     shared, difficulty = 0.6 * rng.normal(size=shape), 0.4 * rng.normal(size=(config.queries, 1))
     runs = {}
-    for name, strength in zip("abc", config.strengths, strict=True):
+    for name, strength in zip("abcd", config.strengths, strict=True):
         scores = is_true * (strength + difficulty) + shared + 0.8 * rng.normal(size=shape)
         best = np.argsort(-scores, axis=1)[:, : 2 * config.depth]
         query = np.arange(config.queries)
@@ -97,7 +99,7 @@ def main(
         list[Path] | None, typer.Option(help="Fill in this sheet by the truth, and write nothing else.")
     ] = None,
 ) -> None:
-    """Writes a small graph, runs of three systems and all true answers; or fills in sheets by the truth."""
+    """Writes a small graph, runs of four systems and all true answers; or fills in sheets by the truth."""
     folder = out / "campaign"
     if judge:
         truth = read_judgements(folder / "truth.qrels")
