@@ -85,7 +85,7 @@ def add_systems(
     people = population(every, before.people.depth, before.known)
     proxy = free_proxy(people)
     drawing = joined(before, people, proxy, card["settings"])
-    after = DrawnPool(people, drawing, proxy, before.known, before.depth)
+    after = before._replace(people=people, drawing=drawing, proxy=proxy)
     rows = _asked(before, after)
     name = f"sheet{len(sheets) + 1}.tsv"
     with made_folder(folder, made_by=MADE_BY, inputs=paths_of(runs), overwrite=True) as aside:
