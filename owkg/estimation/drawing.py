@@ -100,9 +100,19 @@ class Drawing(NamedTuple):
             raise ArgumentError(
                 "more", f"must leave something to draw: all {len(self.frame):,} {self.unit} are drawn."
             )
-        shares = np.maximum(self.batches[0], 1) / self.batches[0].sum()
-        total = allocation(int(counts.sum()) + wanted, self.sizes, shares * 1.0, least=counts)
+        total = self.allocated(int(counts.sum()) + wanted)
         return self._replace(batches=(*self.batches, total - counts))
+
+    def allocated(self, total: int) -> Int[np.ndarray, "strata"]:
+        """Units of each stratum when `total` are drawn or judged: what is drawn already, then the next ones.
+
+        Strata share as in the batch that first drew from them.
+        """
+        first = np.argmax(np.array(self.batches) > 0, axis=0)
+        shares = np.maximum(np.array(self.batches)[first, np.arange(len(first))], 1) * 1.0
+        if total < self.counts.sum():
+            return allocation(total, self.sizes, shares)
+        return allocation(total, self.sizes, shares, least=self.counts)
 
     @property
     def probabilities(self) -> Float[np.ndarray, "units"]:

@@ -38,6 +38,14 @@ class DrawnPool(NamedTuple):
     depth: int
     categories: dict[str, str] | None = None
 
+    def more(self, count: int) -> "DrawnPool":
+        """The pool with so many further units, drawn by the same design; what was drawn stays.
+
+        Raises:
+            ValueError: naming `more`, if `count` is below 1 or nothing is left to draw.
+        """
+        return self._replace(drawing=self.drawing.more(count))
+
 
 class Expert(NamedTuple):
     """What an expert judged of the queries that annotators judged.

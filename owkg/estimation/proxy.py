@@ -212,12 +212,21 @@ def _predicted(
     penalty[0] = 0.0
     weights = np.zeros(design.shape[1])
     weights[0] = special.logit(np.clip(target.mean(), 1e-6, 1 - 1e-6))
+
+    def loss(w: np.ndarray) -> float:
+        score = design @ w
+        return float(np.logaddexp(0, score).sum() - target @ score + penalty @ w**2 / 2)
+
+    now = loss(weights)
     for _ in range(_STEPS):
         p = special.expit(np.clip(design @ weights, -30, 30))
         slope = design.T @ (target - p) - penalty * weights
         curve = (design * np.maximum(p * (1 - p), 1e-9)[:, None]).T @ design + np.diag(penalty + 1e-9)
         move = np.linalg.solve(curve, slope)
-        weights = weights + np.clip(move, -4, 4)
+        # Far from the optimum a whole step may overshoot.
+        while (then := loss(weights + move)) > now and np.abs(move).max() > 1e-10:
+            move = move / 2
+        weights, now = weights + move, min(now, then)
         if np.abs(move).max() < 1e-10:
             break
     return special.expit(np.clip(np.column_stack([np.ones(len(of)), of]) @ weights, -30, 30))
