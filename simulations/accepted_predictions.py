@@ -25,7 +25,7 @@ from owkg.estimation.nested_sets import chain, largest_true, nested_p_values, ne
 from owkg.estimation.proxy import free_proxy
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
-from simulations.few_judgements import KINDS, WORLDS, world
+from simulations.few_judgements.worlds import KINDS, WORLDS, world
 from simulations.script import Out, Quick, Seed, run_script, save_table
 
 PRECISIONS = (0.7, 0.8, 0.9, 0.95)
