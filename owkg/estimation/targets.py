@@ -16,6 +16,7 @@ from owkg.estimation.spread import prefix_spread, spread
 
 Estimates = Float[np.ndarray, "targets"]
 _SAME = 1e-12  # by how much equal values may differ
+_SAME_VALUE = 1e-8  # by how much values that are rounded may differ
 _FEW_FAILURES = 10  # lists without a relevant answer, below which their number has limits of its own
 
 
@@ -184,7 +185,8 @@ def of_queries(
     if of_these and len(sample.rows) == len(ready.is_open):
         return all_known(fit, least, most)
     limits = interval_limits(fit, systems, least, most, level, len(sample.rows))
-    return with_exact(limits, to, np.abs(to @ change) > _SAME, ready, sample, level)
+    limits = with_exact(limits, to, np.abs(to @ change) > _SAME, ready, sample, level)
+    return _with_few_others(limits, to, to @ (change + ready.before[:, sample.rows]), ready, sample, level)
 
 
 def _values(
@@ -376,6 +378,59 @@ def with_exact(
         highs[i] = min(max(highs[i], top), limits.most[i])
         method[i] = "exact"
     return limits._replace(low=lows, high=highs, method=method)
+
+
+def _with_few_others(
+    limits: Limits,
+    to: Float[np.ndarray, "targets systems"],
+    y: Float[np.ndarray, "targets n"],
+    ready: Prepared,
+    sample: Sample,
+    level: float,
+) -> Limits:
+    """The limits, joined with exact ones where nearly all open drawn queries have one value.
+
+    A mean that few queries decide is not normal: Success near 1, a difference near 0. If fewer than
+    `FEW_CHANGES` drawn queries differ from the commonest value, the number of the population that do has an
+    exact limit; in the worst case they are those with the largest room.
+
+    Args:
+        limits: of systems and pairs; those of a micro metric stay.
+        to: of `contrasts`.
+        y: values of the drawn queries.
+        ready: of `prepared`.
+        sample: the drawn queries.
+        level: of the intervals.
+    """
+    drawn = ready.is_open[sample.rows]
+    if ready.of.micro or not drawn.any():
+        return limits
+    lows, highs, method = limits.low.copy(), limits.high.copy(), list(limits.method)
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    size = len(ready.is_open)
+    for i in np.flatnonzero(limits.most > limits.least):
+        values, counts = np.unique(np.round(y[i, drawn], 9), return_counts=True)
+        if drawn.sum() - counts.max() >= FEW_CHANGES:
+            continue
+        common = values[counts.argmax()]
+        differs = drawn & (np.abs(y[i] - common) > _SAME_VALUE)
+        at_most = most_moved(differs, ready.is_open, sample, level)
+        low, high = (end[ready.is_open] for end in _room(plus[i], minus[i], ready))
+        middle = np.clip(common, low, high)
+        base = to[i] @ ready.before[:, ~ready.is_open].sum(1) + middle.sum()
+        bottom = (base - largest_sum(middle - low, at_most)) / size
+        top = (base + largest_sum(high - middle, at_most)) / size
+        lows[i] = max(min(lows[i], bottom), limits.least[i])
+        highs[i] = min(max(highs[i], top), limits.most[i])
+        method[i] = "exact"
+    return limits._replace(low=lows, high=highs, method=method)
+
+
+def _room(
+    plus: Float[np.ndarray, "systems"], minus: Float[np.ndarray, "systems"], ready: Prepared
+) -> tuple[Float[np.ndarray, "queries"], Float[np.ndarray, "queries"]]:
+    """The least and the largest value of a target for each query."""
+    return plus @ ready.low - minus @ ready.high, plus @ ready.high - minus @ ready.low
 
 
 def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -> tuple[float, float]:
