@@ -240,10 +240,16 @@ def depths(people: Population, seed: int) -> Int[np.ndarray, "queries"]:
 
 
 def size_classes(sizes: Float[np.ndarray, "queries"], classes: int) -> Int[np.ndarray, "queries"]:
-    """Classes of about equally many queries by some size; queries of one size share a class."""
+    """Classes of queries by some size; queries of one size share a class.
+
+    A query counts 1, and its size over the mean: so a class has about as many of both as the others, and few
+    queries that have most of the answers have classes of their own.
+    """
     order = np.argsort(sizes, kind="stable")
+    count = 1 + sizes[order] / max(sizes.mean(), 1e-12)
+    before = np.cumsum(count) - count
     cut = np.empty(len(sizes), np.int64)
-    cut[order] = np.arange(len(sizes)) * classes // len(sizes)
+    cut[order] = np.minimum((before / count.sum() * classes).astype(np.int64), classes - 1)
     first: dict[float, int] = {}
     for size, one in zip(sizes[order].tolist(), cut[order].tolist(), strict=True):
         first.setdefault(size, one)
