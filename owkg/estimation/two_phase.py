@@ -26,7 +26,7 @@ from owkg.estimation.targets import (
 
 LEAST_EXPERT = 20
 """The fewest queries that an expert must judge: two slopes are fitted to them."""
-_PRIOR = 5  # queries by which the share of variance that cheap labels leave is drawn to 1
+_PRIOR = 40  # queries by which the share of variance that cheap labels leave is drawn to 1
 
 
 def two_phase(
