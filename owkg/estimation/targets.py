@@ -186,7 +186,7 @@ def of_queries(
         return all_known(fit, least, most)
     limits = interval_limits(fit, systems, least, most, level, len(sample.rows))
     limits = with_exact(limits, to, np.abs(to @ change) > _SAME, ready, sample, level)
-    return _with_few_others(limits, to, to @ (change + ready.before[:, sample.rows]), ready, sample, level)
+    return with_few_others(limits, to, to @ (change + ready.before[:, sample.rows]), ready, sample, level)
 
 
 def _values(
@@ -380,7 +380,7 @@ def with_exact(
     return limits._replace(low=lows, high=highs, method=method)
 
 
-def _with_few_others(
+def with_few_others(
     limits: Limits,
     to: Float[np.ndarray, "targets systems"],
     y: Float[np.ndarray, "targets n"],

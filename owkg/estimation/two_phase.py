@@ -22,6 +22,7 @@ from owkg.estimation.targets import (
     population_bounds,
     truths,
     with_exact,
+    with_few_others,
 )
 
 LEAST_EXPERT = 20
@@ -143,7 +144,9 @@ def expert_limits(
     to = contrasts(systems, pairs=pairs)
     least, most = population_bounds(to, ready)
     limits = interval_limits(fit, systems, least, most, level, n2)
-    return with_exact(limits, to, np.abs(to @ change) > 1e-12, ready, _first(sample, n2), level)
+    first = _first(sample, n2)
+    limits = with_exact(limits, to, np.abs(to @ change) > 1e-12, ready, first, level)
+    return with_few_others(limits, to, to @ (change + ready.before[:, first.rows]), ready, first, level)
 
 
 def _phases(
