@@ -60,6 +60,15 @@ def draw(
     Raises:
         ValueError: naming the argument or the file that is wrong.
         OSError: if a file cannot be opened or written.
+
+    Examples:
+        >>> from owkg.pools import Queries, asked_candidates
+        >>> lists = {f"topic {i}": {"x": 2, "y": 1} for i in range(5)}
+        >>> drawn = draw({"a": lists, "b": lists}, None, Queries(2), depth=2, seed=7)
+        >>> asked_candidates(drawn).select("query", "answer").rows()
+        [('topic 1', 'x'), ('topic 1', 'y'), ('topic 3', 'x'), ('topic 3', 'y')]
+        >>> asked_candidates(drawn.more(1), batch=1)["query"].unique().to_list()
+        ['topic 4']
     """
     graph, truth = _graph_and_truth(graph, truth)
     settings = _settings(depth, truth, filter, intersect=intersect, seed=seed) | settings_of(what)
