@@ -35,6 +35,8 @@ def draw(
     intersect: bool = False,
     out: StrPath | None = None,
     overwrite: bool = False,
+    names: StrPath | None = None,
+    templates: StrPath | None = None,
 ) -> DrawnPool:
     """A pool of some runs with a random sample of it to judge, as `owkg pool --draw` makes it.
 
@@ -52,6 +54,7 @@ def draw(
         intersect: whether queries are left out that some system does not answer.
         out: folder to write, with the sheet to fill in; None: the pool stays in memory.
         overwrite: whether a folder that `owkg pool` wrote is replaced.
+        names, templates: files of readable names and of own words for the sheet, as `owkg pool` takes them.
 
     Returns:
         The pool, for `owkg.estimate`. Its `more(40)` draws further units in memory; `draw_further` does so in
@@ -60,6 +63,15 @@ def draw(
     Raises:
         ValueError: naming the argument or the file that is wrong.
         OSError: if a file cannot be opened or written.
+
+    Examples:
+        >>> from owkg.pools import Queries, asked_candidates
+        >>> lists = {f"topic {i}": {"x": 2, "y": 1} for i in range(5)}
+        >>> drawn = draw({"a": lists, "b": lists}, None, Queries(2), depth=2, seed=7)
+        >>> asked_candidates(drawn).select("query", "answer").rows()
+        [('topic 1', 'x'), ('topic 1', 'y'), ('topic 3', 'x'), ('topic 3', 'y')]
+        >>> asked_candidates(drawn.more(1), batch=1)["query"].unique().to_list()
+        ['topic 4']
     """
     graph, truth = _graph_and_truth(graph, truth)
     settings = _settings(depth, truth, filter, intersect=intersect, seed=seed) | settings_of(what)
@@ -68,7 +80,8 @@ def draw(
             drawn, notes = drawn_in_memory(runs, graph, settings)
         else:
             folder = checks.path("out", out)
-            card = write_pool(runs, graph, folder, settings, names=None, overwrite=overwrite)
+            words = _words(names, templates)
+            card = write_pool(runs, graph, folder, settings, **words, overwrite=overwrite)
             (drawn, _), notes = read_drawn(folder), card["notes"]
     for note in notes:
         warnings.warn(note, stacklevel=2)
@@ -146,14 +159,21 @@ def read_pool(pool: StrPath) -> DrawnPool:
     return read_drawn(checks.path("pool", pool))[0]
 
 
-def draw_further(pool: StrPath, count: int) -> Path:
+def draw_further(
+    pool: StrPath, count: int, *, names: StrPath | None = None, templates: StrPath | None = None
+) -> Path:
     """Draws further units in the folder of a pool by its design; gives the sheet with their candidates.
+
+    Args:
+        pool: folder of the pool.
+        count: further units.
+        names, templates: of `draw`.
 
     Raises:
         ValueError: naming the folder or `more`, if nothing is left to draw.
         OSError: if a file cannot be opened or written.
     """
-    return draw_more(checks.path("pool", pool), count)[0]
+    return draw_more(checks.path("pool", pool), count, **_words(names, templates))[0]
 
 
 def add_systems(pool: StrPath, runs: Runs, graph: Graph = None) -> Added:
@@ -181,6 +201,12 @@ def _graph_and_truth(
     if isinstance(graph, str | Path) and Path(graph).is_file():
         return None, str(graph)
     return graph, truth
+
+
+def _words(names: StrPath | None, templates: StrPath | None) -> dict[str, Any]:
+    """Files of words for a sheet."""
+    given = {"names": names, "templates": templates}
+    return {name: None if one is None else checks.path(name, one) for name, one in given.items()}
 
 
 def _settings(

@@ -329,3 +329,19 @@ def test_regions_of_relations_are_their_own():
     assert len(found.following) == found.by.select(pl.col("candidates").clip(0, 30)).sum().item()
     with pytest.raises(ValueError, match="no first predictions of any relation have a precision of 1"):
         owkg.accept(run, graph, precision=1.0, drawn=30, by="relation")
+
+
+def test_false_acceptance_of_nested_sets_of_relations_is_rare():
+    """Of 150 draws, sets of either relation that all just lack the precision are accepted in 5 % at most."""
+    run = run_of(queries=118)
+    options = {"precision": 0.8, "size": 600, "by": "relation", "drawn": 60}
+    found = predictions(run, GRAPH, 600)
+    turn = found.select(pl.int_range(pl.len()).over("relation")).to_series().to_numpy()
+    right = turn % 30 < 23  # 0.77 of each thirty
+    truth = dict(zip(found.select("head", "relation", "tail").rows(), right.astype(int), strict=True))
+    accepted = 0
+    for seed in range(150):
+        start = owkg.accept(run, GRAPH, seed=seed, **options)
+        said = judged_by(truth, start.following)
+        accepted += owkg.accept(run, GRAPH, said, seed=seed, **options).by.filter(state="accepted").height
+    assert accepted / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)

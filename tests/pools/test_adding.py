@@ -8,7 +8,9 @@ import pytest
 
 import owkg
 from owkg import pools
+from owkg.cli.main import main
 from owkg.estimation import Asked, DrawnPool, Unit, draw, estimate, free_proxy, population
+from owkg.judge import write_judgements, write_run
 from owkg.pools.adding import joined
 from owkg.pools.drawn import read_drawn
 from owkg.pools.units import settings_of
@@ -142,6 +144,14 @@ def test_what_cannot_join(campaign, drawn, tmp_path):
     deep = _of(run, *FIRST)
     pools.draw(deep, graph, pools.Below(20, depth=5), depth=2, out=below)
     refused("`runs` must be absent where answers below the pool were drawn", other, pool=below)
+    only_test = owkg.read_graph(graph)._replace(splits={"test": owkg.read_graph(graph).splits["test"]})
+    refused("`graph` must be the graph of the pool: it has no split train", other, only_test)
+    closed = tmp_path / "closed"
+    write_run(deep, tmp_path / "deep.run")
+    write_judgements(campaign[1], tmp_path / "truth.qrels")
+    line = f"pool {tmp_path}/deep.run --kg {graph} --depth 5 --truth {tmp_path}/truth.qrels --closed-world"
+    assert main([*line.split(), "--covered", "--draw", "queries:9", "--out", str(closed)]) == 0
+    refused("`runs` must be absent where the truth judged the whole pool", other, pool=closed)
     plain = tmp_path / "plain"
     plain.mkdir()
     refused("holds no metadata.json", other, pool=plain)
@@ -155,3 +165,16 @@ def test_a_system_that_lists_nothing_new_needs_no_sheet(campaign, drawn):
     assert (added.sheet, added.to_judge) == (None, 0)
     rows = owkg.estimate(folder, metrics=["rr"]).metrics.select("model", "value", "ci_low", "ci_high")
     assert rows.filter(model="m1").drop("model").equals(rows.filter(model="copy").drop("model"))
+
+
+def test_a_system_joins_a_pool_of_topics(campaign, tmp_path):
+    runs = {name: {f"topic {i}": {"x": 1, f"{name}{i}": 2} for i in range(20)} for name in "abc"}
+    pools.draw({name: runs[name] for name in "ab"}, None, pools.Queries(12), depth=2, out=tmp_path / "pool")
+    with pytest.raises(ValueError, match="`graph` must be absent where queries are topics"):
+        pools.add_systems(tmp_path / "pool", {"c": runs["c"]}, campaign[2])
+    added = pools.add_systems(tmp_path / "pool", {"c": runs["c"]})
+    assert added.to_judge == 12
+    sheet = pools.read_sheet(
+        tmp_path / "pool" / "sheet2.tsv", pools.asked_candidates(added.drawn), blank=True
+    )
+    assert sheet["answer"].str.starts_with("c").all()

@@ -58,9 +58,12 @@ def test_a_draw_is_that_of_the_command(campaign, what, options, tmp_path):
 
 def test_more_and_estimates(campaign, tmp_path):
     _, truth, graph, files = campaign
-    drawn = pools.draw(files, graph, pools.Queries(30), depth=5, seed=7, out=tmp_path / "pool")
+    (tmp_path / "names.tsv").write_text("r1\tis a child of\n")
+    words = {"names": tmp_path / "names.tsv"}
+    drawn = pools.draw(files, graph, pools.Queries(30), depth=5, seed=7, out=tmp_path / "pool", **words)
     longer = drawn.more(20)
-    sheet = pools.draw_further(tmp_path / "pool", 20)
+    sheet = pools.draw_further(tmp_path / "pool", 20, **words)
+    assert all("is a child of" in one.read_text() for one in (tmp_path / "pool" / "sheet.tsv", sheet))
     assert _asked(pools.read_pool(tmp_path / "pool")).equals(_asked(longer))
     for one in (tmp_path / "pool" / "sheet.tsv", sheet):
         filled(truth, one)

@@ -130,9 +130,10 @@ def add_systems(
     names = ", ".join(found.systems)
     told = f"{names} joined {folder}: nothing further must be judged"
     if found.sheet is not None:
+        one = len(found.systems) == 1
         told = (
             f"{names} joined {folder}; wrote {found.sheet}: {found.to_judge:,} candidates that only "
-            f"{'it lists' if len(found.systems) == 1 else 'they list'}, to judge"
+            f"{'it lists' if one else 'they list'}, to judge before the next estimate"
         )
     payload = {"systems": found.systems, "sheet": found.sheet, "to_judge": found.to_judge}
     show(form, payload, lines=[told])
