@@ -177,7 +177,8 @@ def of_queries(
             rates. None: the labels have no errors.
     """
     if noise is not None:
-        return _corrected_limits(ready, people, labels, sample, folds, level, noise, pairs=pairs)
+        said = {"pairs": pairs, "of_these": of_these}
+        return _corrected_limits(ready, people, labels, sample, folds, level, noise, **said)
     fit, change = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these)
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
@@ -198,6 +199,7 @@ def _values(
     *,
     pairs: bool,
     of_these: bool,
+    finite: bool = True,
 ) -> _Values:
     rows, of = sample.rows, ready.of
     to = contrasts(len(people.models), pairs=pairs)
@@ -209,7 +211,8 @@ def _values(
     if folds is not None:
         x = x.copy()
         x[0] = _of_folds(of, people, folds, sample)
-    fit = fitted_targets(ready, to @ y, np.einsum("ts,ksn->ktn", to, x), sample, to, of_these=of_these)
+    how = {"of_these": of_these, "finite": finite}
+    fit = fitted_targets(ready, to @ y, np.einsum("ts,ksn->ktn", to, x), sample, to, **how)
     fit = fit._replace(mean=fit.mean + to @ ratio, freedom=np.minimum(fit.freedom, covered))
     return _Values(fit, found - ready.before[:, rows])
 
@@ -250,10 +253,11 @@ def fitted_targets(
     to: Float[np.ndarray, "targets systems"],
     *,
     of_these: bool,
+    finite: bool = True,
 ) -> Fitted:
     """Means of targets over the population; once every query is drawn, the means themselves."""
-    fit = fitted(y, x, sample, floor_of(ready, to), of_these=of_these)
-    if of_these and len(sample.rows) == len(ready.is_open):
+    fit = fitted(y, x, sample, floor_of(ready, to), of_these=of_these, finite=finite)
+    if of_these and finite and len(sample.rows) == len(ready.is_open):
         return fit._replace(mean=y @ sample.weights, variance=np.zeros(len(to)))
     return fit
 
@@ -268,6 +272,7 @@ def _corrected_limits(
     noise: np.ndarray,
     *,
     pairs: bool,
+    of_these: bool,
 ) -> Limits:
     """Wilson's limits of systems and Student's of pairs, from corrected labels.
 
@@ -276,7 +281,7 @@ def _corrected_limits(
     the sample nears the population: nothing is taken off for a finite population.
     """
     systems, n = len(people.models), len(sample.rows)
-    fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=False)
+    fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these, finite=False)
     fit = fit._replace(variance=fit.variance + noise)
     least, most = population_bounds(contrasts(systems, pairs=pairs), ready)
     half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
@@ -492,7 +497,8 @@ def of_prefix_queries(
     x = ready.x[:, :, sample.rows]
     # A drawn query is itself estimated where its prefix was cut, so that no finite population corrects the
     # variance.
-    fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor_of(ready, to), of_these=False)
+    x = np.einsum("ts,ksn->ktn", to, x)
+    fit = fitted(to @ y, x, sample, floor_of(ready, to), finite=False)
     least, most = population_bounds(to, ready)
     limits = interval_limits(fit, systems, least, most, level, len(sample.rows))
     assert ready.of.first is not None

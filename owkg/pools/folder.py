@@ -74,7 +74,7 @@ def drawn_in_memory(
         runs, kg, settings, reading, tables: of `write_pool`.
     """
     made = _made(runs, kg, reading or Reading(), settings, tables)
-    return drawn_pool(made.run, made.qrels, settings), made.said["notes"]
+    return drawn_pool(made.run, made.qrels, settings, made.categories), made.said["notes"]
 
 
 class Plan(NamedTuple):
