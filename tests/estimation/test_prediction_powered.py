@@ -1,4 +1,4 @@
-"""The difference estimator against prediction-powered inference: numbers of ppi-python 0.2.3, and its code."""
+"""The difference estimator against prediction-powered inference: ppi-python 0.2.3, numbers and code."""
 
 import numpy as np
 import pytest
