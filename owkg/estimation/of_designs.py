@@ -74,6 +74,7 @@ def _by_prefixes(evidence: Evidence, of: Measure) -> Limits:
         reached,
         level=evidence.level,
         pairs=evidence.pairs,
+        of_these=evidence.of_these,
     )
 
 

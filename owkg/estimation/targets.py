@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from owkg.estimation.candidates import few_limits
 from owkg.estimation.measures import Measure, bounds, values
 from owkg.estimation.population import Population
-from owkg.estimation.prefixes import of_prefixes
+from owkg.estimation.prefixes import cut_variance, of_prefixes
 from owkg.estimation.regression import FEW_CHANGES, Fitted, Sample, fitted, most_changed, t_quantile, wilson
 from owkg.estimation.spread import prefix_spread, spread
 
@@ -477,6 +477,7 @@ def of_prefix_queries(
     *,
     level: float = 0.95,
     pairs: bool = True,
+    of_these: bool = True,
 ) -> Limits:
     """A metric of the first relevant answer of all systems and pairs, from lists judged to random depths.
 
@@ -490,15 +491,18 @@ def of_prefix_queries(
         reached: pi_r.
         level: of the intervals.
         pairs: whether pairs are estimated.
+        of_these: whether these queries are meant, rather than queries like them.
     """
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
     y = of_prefixes(ready.of, people, labels, proxy, sample.rows, deep, reached)
     x = ready.x[:, :, sample.rows]
-    # A drawn query is itself estimated where its prefix was cut, so that no finite population corrects the
-    # variance.
     x = np.einsum("ts,ksn->ktn", to, x)
-    fit = fitted(to @ y, x, sample, floor_of(ready, to), finite=False)
+    fit = fitted(to @ y, x, sample, floor_of(ready, to), of_these=of_these)
+    # A drawn query is itself estimated where its prefix was cut. The correction for a finite population is of
+    # the values, rather than of their estimates.
+    cut = cut_variance(ready.of, people, labels, proxy, sample.rows, deep, reached, to) @ sample.weights
+    fit = fit._replace(variance=fit.variance + cut / len(people.queries) * of_these)
     least, most = population_bounds(to, ready)
     limits = interval_limits(fit, systems, least, most, level, len(sample.rows))
     assert ready.of.first is not None
