@@ -4,9 +4,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from owkg.estimation import DrawnPool, draw, estimate, free_proxy
+from owkg.estimation.drawing import Asked, Unit
 from owkg.estimation.measures import measures
+from owkg.judge.schema import QRELS
 from simulations.few_judgements import annotators, coverage, fb_test_s, replays
-from simulations.few_judgements.worlds import KINDS, WORLDS, truths_of, world
+from simulations.few_judgements.worlds import DEPTH, KINDS, WORLDS, truths_of, world
 
 
 @pytest.mark.parametrize(
@@ -34,6 +37,49 @@ def test_intervals_of_replays_hold_the_truth(made, design):
     rows = replays.replayed(replays.DESIGNS[design](made, n), 40, 0)
     assert rows["coverage"].mean() > 0.92
     assert (rows["width"] > 0).all()
+
+
+class Places(np.random.Generator):
+    """A generator of random numbers that gives those of a draw."""
+
+    def __init__(self, place):
+        super().__init__(np.random.PCG64(0))
+        self.place = place
+
+    def random(self, size):
+        assert size == len(self.place)
+        return self.place
+
+
+@pytest.mark.parametrize(
+    ("design", "asked"),
+    [
+        ("queries", Asked(Unit.QUERIES, 60)),
+        ("queries, strata", Asked(Unit.QUERIES, 60, "size")),
+        ("candidates", Asked(Unit.CANDIDATES, 200)),
+    ],
+)
+def test_replays_are_what_estimate_gives(made, design, asked):
+    people, truth = made
+    proxy = free_proxy(people)
+    known = people.pairs(np.flatnonzero(people.label == 1)).with_columns(relevance=pl.lit(1, pl.Int64))
+    drawing = draw(people, asked, seed=3, proxy=proxy)
+    chosen = drawing.candidates(people, people.label, drawing.order()[0])
+    judged = people.asked().with_columns(relevance=pl.Series(truth.astype(np.int64))).filter(chosen)
+    replay = replays.DESIGNS[design](made, asked.size).replay(Places(drawing.place))
+    missing = replay.found.pop("missing share", None)
+    found = estimate(
+        DrawnPool(people, drawing, proxy, known, DEPTH), judged.select(QRELS), list(replay.found)
+    )
+    assert found.metrics["judgements"][0] == replay.judgements
+    for metric, (low, high, _) in replay.found.items():
+        tables = [table.filter(metric=metric) for table in (found.metrics, found.differences)]
+        ends = pl.concat([table.select("ci_low", "ci_high") for table in tables]).to_numpy().T
+        # Candidates are replayed without what known answers add.
+        base = ends[0] - low if missing else np.zeros(len(low))
+        np.testing.assert_allclose(ends, [low + base, high + base], atol=1e-12)
+    if missing:
+        assert (found.missing.low, found.missing.high) == pytest.approx((missing[0][0], missing[1][0]))
 
 
 def test_a_proxy_narrows_intervals_and_prefixes_take_fewer_judgements(made):
