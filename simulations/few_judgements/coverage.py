@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import polars as pl
 import typer
 
+from owkg.files.parquet import read_parquet
 from owkg.files.storage import writable_folder, written_aside
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.terminal.progress import progress
@@ -15,7 +16,11 @@ from simulations.few_judgements.replays import DESIGNS, replayed, sizes_of
 from simulations.few_judgements.worlds import KINDS, WORLDS, world
 from simulations.script import Out, Quick, Seed, save_table
 
-SETTINGS = [*((name, "edge") for name in WORLDS), *(("clustered", kind) for kind in KINDS[1:])]
+# In the popular world answers are missing by popularity.
+SETTINGS = [
+    *((name, "edge") for name in WORLDS),
+    *(("clustered", kind) for kind in KINDS if kind not in ("edge", "popularity")),
+]
 QUERIES, CANDIDATES = (20, 50, 100, 400), (100, 200, 400, 800)
 _BLOCK = 250  # replays after which what is found is kept
 
@@ -75,7 +80,7 @@ def found_in(folder: Path, of: list[Setting], replays: int, seed: int, workers: 
     with progress("replays", "blocks") as told, ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         for _ in pool.map(_replay, left) if workers > 1 else map(_replay, left):
             told(done := done + 1, len(tasks))
-    return together(pl.concat([pl.read_parquet(task.file) for task in tasks]))
+    return together(pl.concat([read_parquet(task.file) for task in tasks]))
 
 
 def _file(folder: Path, one: Setting, seed: int, block: int) -> Path:
@@ -92,7 +97,7 @@ def _replay(task: _Task) -> None:
 
 
 def _holds(file: Path, replays: int) -> bool:
-    return file.is_file() and pl.read_parquet(file, columns=["replays"])["replays"][0] == replays
+    return file.is_file() and read_parquet(file, columns=["replays"])["replays"][0] == replays
 
 
 def together(blocks: pl.DataFrame) -> pl.DataFrame:

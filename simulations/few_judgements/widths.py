@@ -122,7 +122,10 @@ def planned(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def piloted(made: World, replays: int, seed: int) -> pl.DataFrame:
-    """Pilots of 30 queries: the width that was wished, what n by the pilot gave, and whether it held."""
+    """Pilots of 30 queries: the width that was wished, what n by the pilot gave, and whether it held.
+
+    Where no number of queries is enough by the pilot, all are judged.
+    """
     people, truth = made
     proxy = free_proxy(people)
     chosen = measures(_METRICS, DEPTH)
@@ -138,8 +141,7 @@ def piloted(made: World, replays: int, seed: int) -> pl.DataFrame:
         for metric, wish in wished.items():
             first = estimate(pool, _of_drawn(pool, judged), metric)
             count = after_pilot(pool, first, {metric: wish})["more"][0]
-            if count is None:
-                continue
+            count = len(people.queries) - _PILOT if count is None else count
             whole = pool.more(int(count)) if count else pool
             found = estimate(whole, _of_drawn(whole, judged), metric).metrics
             width = found["ci_high"] - found["ci_low"]
