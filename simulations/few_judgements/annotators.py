@@ -1,9 +1,11 @@
 """Errors of annotators, an expert on a part, and several looks: coverage with and without what they need."""
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import polars as pl
+import typer
 
 from owkg.estimation.annotators import ErrorRates, corrected, rate_variance
 from owkg.estimation.looks import look_levels
@@ -139,11 +141,17 @@ def with_looks(made: World, looks: tuple[int, ...], replays: int, seed: int) -> 
     }
 
 
-def annotators(quick: Quick = False, seed: Seed = 0, out: Out = Path("out")) -> None:
+def annotators(
+    *,
+    replays: Annotated[int, typer.Option(min=1, help="Draws of each setting; 40 with --quick.")] = 1000,
+    quick: Quick = False,
+    seed: Seed = 0,
+    out: Out = Path("out"),
+) -> None:
     """Coverage where annotators err, where an expert judges a part again, and at several looks."""
     writable_folder(out)
     made = world("clustered", "edge", queries=300 if quick else 2000, seed=seed)
-    replays = 40 if quick else 1000
+    replays = min(replays, 40) if quick else replays
     rows, experts, looks = [], [], []
     steps = len(_RATES) + 2 + len(_LOOKS)
     with progress("annotators", "settings") as told:
