@@ -97,7 +97,7 @@ def _replay(task: _Task) -> None:
 
 
 def _holds(file: Path, replays: int) -> bool:
-    return file.is_file() and read_parquet(file, columns=["replays"])["replays"][0] == replays
+    return file.is_file() and read_parquet(file)["replays"][0] == replays
 
 
 def together(blocks: pl.DataFrame) -> pl.DataFrame:
