@@ -298,7 +298,7 @@ def pair_of(said: tuple[str, str] | str, models: Sequence[str]) -> tuple[str, st
     if isinstance(said, str):
         words = said.split("-")
         pairs = [("-".join(words[:i]), "-".join(words[i:])) for i in range(1, len(words))]
-    found = [pair for pair in pairs if set(pair) <= set(models)]
+    found = [pair for pair in pairs if set(pair) <= set(models) and pair[0] != pair[1]]
     if len(found) != 1:
         shown = said if isinstance(said, str) else "-".join(said)
         raise ArgumentError("for", f"must be two systems of the runs ({', '.join(models)}), got {shown!r}.")

@@ -11,8 +11,8 @@ from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.estimation.annotators import ErrorRates, require_correctable
-from owkg.estimation.drawing import Drawing, Unit
+from owkg.estimation.annotators import ErrorRates, require_correctable, require_possible_rates
+from owkg.estimation.drawing import Asked, Drawing, Unit, pair_of
 from owkg.estimation.judged import DrawnPool, Evidence, expert_of, judged_units, labels_of, lacks
 from owkg.estimation.made_looks import Looks, look
 from owkg.estimation.measures import Measure, Needs, measures
@@ -126,6 +126,7 @@ def estimate(
     checks.level("ci", ci)
     people, drawing = drawn.people, drawn.drawing
     before = before or Looks()
+    errors = None if errors is not None and errors.never else errors
     planned = looks is not None or before.planned is not None
     given = _Given(errors, expert is not None, exact, gaps, planned, others is not None)
     _require_together(drawing.unit, given)
@@ -156,8 +157,14 @@ def estimate(
         None if alone else said,
     )
     _require_limits(evidence, chosen)
+    if errors is not None:
+        require_possible_rates(people, labels, errors)
     found = [(one, estimated(evidence, one)) for one in chosen]
     rows, pairs = _tables(evidence, found)
+    aimed = drawn.asked
+    if aimed is not None and aimed.pair is not None:
+        both = pair_of(aimed.pair, people.models)
+        rows, pairs = [], [row for row in pairs if set(row[:2]) == set(both)]
     if others is not None:
         rows += _unpooled(evidence, judged, others, chosen)
     return Estimate(
@@ -166,7 +173,7 @@ def estimate(
         _in_words(drawing, len(units) - open_units, None if said is None else sure),
         pl.DataFrame(rows, _METRICS, orient="row"),
         pl.DataFrame(pairs, _DIFFERENCES, orient="row"),
-        missing_share(evidence),
+        missing_share(evidence) if aimed is None else None,
         len(units) - open_units,
         unjudged,
         all_looks,
@@ -176,8 +183,29 @@ def estimate(
             *notes,
             *of_proxies,
             *_notes_of_looks(evidence, unjudged, all_looks, given),
+            *_notes_of_aims(drawn),
+            *([_APART] if pairs and rows else []),
         ],
     )
+
+
+_APART = (
+    "each difference is estimated by itself, with a slope of its own: it may differ from the difference of "
+    "both values. State the difference with its interval."
+)
+
+
+def _notes_of_aims(drawn: DrawnPool) -> list[str]:
+    """Notes of what candidates that were drawn for something do not answer."""
+    if drawn.asked is None:
+        return []
+    if drawn.asked.pair is None:
+        return ["candidates were drawn for other metrics: the share of missing answers does not follow."]
+    first, second = pair_of(drawn.asked.pair, drawn.people.models)
+    return [
+        f"candidates were drawn for the difference of {first} and {second}: values of single systems and the "
+        "share of missing answers do not follow."
+    ]
 
 
 def _in_words(drawing: Drawing, judged: int, expert: int | None) -> str:
@@ -206,7 +234,7 @@ def _notes_of_limits(evidence: Evidence, open_units: int, given: "_Given") -> li
     if open_units:
         notes.append(
             f"{open_units:,} {evidence.drawn.drawing.unit} before the last judged one have open labels: "
-            "limits hold whatever these are, and there are no values."
+            "limits take them as 0 and as 1, and there are no values."
         )
     several = evidence.several or not evidence.pairs or evidence.gaps
     if (
@@ -332,6 +360,8 @@ _ANSWERS = {
 def _chosen(drawn: DrawnPool, names: str | Iterable[str] | None) -> tuple[Measure, ...]:
     """The metrics asked for, which the design must answer."""
     unit, depth = drawn.drawing.unit, drawn.depth
+    if drawn.asked is not None:
+        return _aimed(drawn.asked, depth, names)
     if names is None:
         names = {
             Unit.QUERIES: (f"RR@{depth}", f"P@{depth}", f"AP@{depth}"),
@@ -345,6 +375,20 @@ def _chosen(drawn: DrawnPool, names: str | Iterable[str] | None) -> tuple[Measur
             able = " or ".join(other for other in Unit if one.needs in _ANSWERS[other])
             raise ArgumentError(
                 "metric", f"must be answered by drawn {unit}, and {one.name} is not: it needs drawn {able}."
+            )
+    return chosen
+
+
+def _aimed(asked: Asked, depth: int, names: str | Iterable[str] | None) -> tuple[Measure, ...]:
+    """The metrics that candidates were drawn for, and no others: of these the draw says little."""
+    drawn_for = measures(asked.aims or f"P@{depth}", depth)
+    if names is None:
+        return drawn_for
+    chosen, known = measures(names, depth), [one.name for one in drawn_for]
+    for one in chosen:
+        if one.name not in known:
+            raise ArgumentError(
+                "metric", f"must be what candidates were drawn for, {', '.join(known)}, got {one.name}."
             )
     return chosen
 

@@ -20,6 +20,7 @@ from owkg.estimation.targets import (
     interval_limits,
     population_bounds,
     with_exact,
+    with_few_others,
 )
 
 Labels = Int[np.ndarray, "candidates"]
@@ -89,7 +90,8 @@ def of_open_queries(
             return interval_limits(fit, 0, least, most, level, len(sample.rows))
         found = interval_limits(fit, systems, least, most, level, len(sample.rows))
         # What a pair cannot tell apart may still have changed in either of its systems.
-        return with_exact(found, to, np.abs(to) @ change > 1e-12, ready, sample, level)
+        found = with_exact(found, to, np.abs(to) @ change > 1e-12, ready, sample, level)
+        return with_few_others(found, to, y, ready, sample, level)
 
     lower = limits(plus @ bottom - minus @ top, plus @ bottom_ratio - minus @ top_ratio)
     upper = limits(plus @ top - minus @ bottom, plus @ top_ratio - minus @ bottom_ratio)

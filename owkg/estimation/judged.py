@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 
 from owkg.errors import ArgumentError
 from owkg.estimation.annotators import ErrorRates
-from owkg.estimation.drawing import Drawing
+from owkg.estimation.drawing import Asked, Drawing
 from owkg.estimation.population import UNKNOWN, Population
 from owkg.estimation.proxy import Probabilities
 from owkg.estimation.regression import Sample
@@ -29,6 +29,8 @@ class DrawnPool(NamedTuple):
         known: judgements that stood before the draw.
         depth: of the pool that metrics are of.
         categories: the category of each relation, such as "1-N"; None: not known.
+        asked: what candidates are drawn for, where that is not P at the depth of the pool for each system;
+            else None.
     """
 
     people: Population
@@ -37,6 +39,7 @@ class DrawnPool(NamedTuple):
     known: pl.DataFrame
     depth: int
     categories: dict[str, str] | None = None
+    asked: Asked | None = None
 
     def more(self, count: int) -> "DrawnPool":
         """The pool with so many further units, drawn by the same design; what was drawn stays.
@@ -195,8 +198,9 @@ def judged_units(
     if len(skipped) and not gaps:
         raise ArgumentError(
             name,
-            f"must leave no gap: {_named(drawing, people, int(order[skipped[0]]))} is not completely judged, "
-            "and later ones are. Judge it, or take the judgements behind it out: which ones are skipped may "
+            f"must leave no gap: {_named(drawing, people, int(order[skipped[0]]))} is not completely judged"
+            f"{_lacking(drawing, people, labels, int(order[skipped[0]]))}, and later ones are. Judge it, or "
+            "take the judgements behind it out: which ones are skipped may "
             "depend on their answers.",
         )
     return order[inside], len(order) - int(inside.sum()) + len(skipped)
@@ -259,6 +263,14 @@ def expert_of(
             "expert", f"must judge two queries of each of {len(each)} strata, got {each.min()} of one."
         )
     return Expert(labels, chosen)
+
+
+def _lacking(drawing: Drawing, people: Population, labels: np.ndarray, unit: int) -> str:
+    """An answer that a query still needs a label of, in words."""
+    if not drawing.unit.of_queries:
+        return ""
+    at = np.flatnonzero(drawing.candidates(people, labels, np.array([unit])))
+    return f" (it needs {people.answers[int(at[0])]!r}; {len(at):,} in all)"
 
 
 def _named(drawing: Drawing, people: Population, unit: int) -> str:

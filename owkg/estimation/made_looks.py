@@ -49,6 +49,10 @@ def look(
     if planned is None and before.planned is None:
         return ci, now, _unplanned(judged, size, made, recorded=recorded)
     plan = tuple(checks.integer("looks", list(planned or before.planned or ()), 1).tolist())
+    if list(plan) != sorted(set(plan)) or plan[-1] > size:
+        raise ArgumentError(
+            "looks", f"must be growing numbers of at most {size:,} units, got {_listed(plan)}."
+        )
     if before.planned not in (None, plan):
         raise ArgumentError(
             "looks",

@@ -150,6 +150,8 @@ def after_pilot(
     """
     level, done = checks.level("ci", ci), found.judged
     _require_pilot(drawn.drawing, done)
+    if drawn.asked is not None and drawn.asked.pair is not None:
+        raise ArgumentError("plan", "must be absent where candidates were drawn for a difference.")
     chosen = {one.name: one for one in measures(found.metrics["metric"].unique().to_list(), drawn.depth)}
     wishes = [] if widths is None else [(one.name, wish) for one, wish in wished(widths, drawn.depth)]
     if lacking := [name for name, _ in wishes if name not in chosen]:

@@ -201,7 +201,7 @@ def read_sheet(
 
 def labels_in(words: pl.Series) -> pl.Series:
     """The relevance that an annotator's words say: 1, 0, -1 (not judged); null for other words."""
-    low = words.str.strip_chars().str.to_lowercase()
+    low = words.str.strip_chars().str.to_lowercase().replace({"1.0": "1", "0.0": "0"})
     return low.replace_strict(_WORDS, default=None, return_dtype=pl.Int64)
 
 
@@ -277,7 +277,8 @@ def sheet_rows(path: StrPath) -> tuple[pl.DataFrame, Callable[[int], str]]:
 def is_sheet(path: Path) -> bool:
     """Whether the first line of a file has the columns of a sheet."""
     with path.open("rb") as file:
-        return set(_NEEDED) <= set(file.readline(2**16).decode("utf-8", "replace").strip().split("\t"))
+        first = file.readline(2**16).decode("utf-8-sig", "replace")
+        return set(_NEEDED) <= set(first.strip().split("\t"))
 
 
 def has_source(path: StrPath) -> bool:

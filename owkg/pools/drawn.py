@@ -54,7 +54,8 @@ def drawn_pool(
     people = population(lists, _reach(asked.unit, settings), known)
     proxy = free_proxy(people)
     drawing = draw(people, asked, seed=settings["seed"], proxy=proxy, below=depth)
-    return DrawnPool(people, drawing, proxy, known, depth, categories)
+    aimed = asked if asked.aims or asked.pair else None
+    return DrawnPool(people, drawing, proxy, known, depth, categories, aimed)
 
 
 def reach_of(settings: Mapping[str, Any]) -> int:
@@ -196,7 +197,9 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
     ):
         raise ValueError(f"{file}: the strata are not those of {FRAME}.")
     several = [one["sheet"] for one in (*said["batches"], *said.get("added", ())) if one["sheet"]]
-    pool = DrawnPool(people, drawing, free_proxy(people), known, said["depth"], said.get("categories"))
+    proxy, aims = free_proxy(people), said.get("for")
+    aimed = asked_of(f"{unit}:1", None, aims) if aims else None
+    pool = DrawnPool(people, drawing, proxy, known, said["depth"], said.get("categories"), aimed)
     return pool, list(dict.fromkeys(several))
 
 

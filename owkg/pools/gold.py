@@ -48,6 +48,8 @@ def gold_rates(
         for row in bad.arg_true().head(1):
             raise ValueError(f"{place(row)}: the {name} {must}, got {table[name][row]!r}.")
     said = label >= 0
+    if not said.any() and None in (fp, fn):
+        raise ValueError(f"{place(-1)}: must have at least one item with a label, got none.")
     return counted_rates(label.filter(said).to_numpy(), truth.filter(said).to_numpy(), fp=fp, fn=fn)
 
 

@@ -200,8 +200,8 @@ def require_as_written(folder: Path, card: dict[str, Any], *, changed: bool) -> 
         return
     if not changed:
         raise ValueError(
-            f"{folder}: {', '.join(other)} changed since the pool was written; --changed reads it all the "
-            "same."
+            f"{folder}: {', '.join(other)} changed since the pool was written (owkg pool --read takes "
+            "--changed)."
         )
     if not (folder / "pool.qrels").is_file():
         raise ValueError(f"{folder}: holds no pool.qrels.")

@@ -537,3 +537,64 @@ def test_an_audit_says_what_further_judgements_would_show(folder, answer, done, 
     text = done(*AUDIT, "--report", "report.md", notes=True)
     assert "if you judge more" in text
     assert "prefixes:50" in (folder / "report.md").read_text()
+
+
+def test_a_draw_for_a_pair_answers_its_difference_alone(folder, truth_and_folder, done, answer, refused):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "candidates:120", "--for", "m0-m2:p@3", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    found = answer("estimate", "--pool", "pool")
+    assert (found["metrics"], found["missing_share"]) == ([], None)
+    assert [(row["first"], row["second"], row["metric"]) for row in found["differences"]] == [
+        ("m0", "m2", "P@3")
+    ]
+    assert any("values of single systems" in note for note in found["notes"])
+    assert "--metric must be what candidates were drawn for, P@3, got P@5" in refused(
+        "estimate", "--pool", "pool", "--metric", "p@5"
+    )
+    assert "--for must be two systems" in refused(
+        *POOL, "--draw", "candidates:9", "--for", "m0-m0", "--out", "other"
+    )
+
+
+def test_error_rates_that_no_truth_gives(folder, truth_and_folder, done, answer, refused):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    plain = answer("estimate", "--pool", "pool", "--metric", "p")
+    assert "--errors must allow the labels" in refused(
+        "estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0.5,fn=0.49", notes=True
+    )
+    none = answer("estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0,fn=0")
+    assert none["metrics"] == plain["metrics"]
+
+
+def test_a_stated_sparsity_below_what_a_drawn_pool_shows_is_contradicted(
+    folder, truth_and_folder, done, answer
+):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    found = answer(*AUDIT, "--judged", "pool", "--sparsity", "0.3")
+    assert found["assumptions"]["sparsity"] == [0.3, 0.3]
+    kinds = {row["verdict"] for row in found["pairs"]}
+    assert kinds <= {
+        "open: judging found more than the stated sparsity allows",
+        "holds whatever is missing",
+        "turned by judged answers",
+    }
+
+
+def test_sheets_from_a_spreadsheet(folder, truth_and_folder, done, answer):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:40", "--out", "pool", notes=True)
+    sheet = folder / "pool" / "sheet.tsv"
+    filled(truth, sheet)
+    plain = answer("estimate", "--pool", "pool", "--metric", "rr")["metrics"]
+    cells = [line.split("\t") for line in sheet.read_text().splitlines()]
+    for row in cells[1:]:
+        row[4] += ".0"
+    text = "\n".join("\t".join(row) for row in cells)
+    (folder / "kept.tsv").write_text("\ufeff" + text + "\n", encoding="utf-8")
+    found = answer("estimate", "--pool", "pool", "--judged", "kept.tsv", "--metric", "rr")
+    assert found["metrics"] == plain

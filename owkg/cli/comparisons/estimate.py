@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.inputs import noted_line
+from owkg.cli.inputs import noted, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat, split_list
 from owkg.cli.output import Table, interval, number, show
 from owkg.errors import naming
@@ -90,14 +90,16 @@ def estimate(
         raise ValueError("`kg` has no effect without runs that were not pooled.")
     how.require(kg)
     names = split_list(metric or "")
-    with naming({"others": "RUN"}):
+    with noted():
+        rates = _rates(errors)
+    with naming({"others": "RUN"}), noted():
         found = estimated(
             pool_,
             judged or None,
             names or None,
             compare=compare,
             proxies=_named(proxy or []),
-            errors=_rates(errors),
+            errors=rates,
             expert=expert or None,
             exact=exact,
             gaps=gaps.value,
@@ -116,11 +118,10 @@ def estimate(
             _interval(row["value"], row["ci_low"], row["ci_high"]),
             row["method"],
             "" if row["r"] is None else f"{row['r']:.2f}",
-            f"{row['least']:.3f} to {row['most']:.3f}",
         ]
         for row in found.metrics.to_dicts()
     ]
-    heads = ["metric", "model", f"value [{percent} interval]", "method", "r", "possible"]
+    heads = ["metric", "model", f"value [{percent} interval]", "method", "r"]
     pairs = [
         [
             row["metric"],
