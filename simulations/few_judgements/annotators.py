@@ -1,5 +1,6 @@
 """Errors of annotators, an expert on a part, and several looks: coverage with and without what they need."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -67,7 +68,9 @@ def with_errors(made: World, fp: float, fn: float, replays: int, seed: int) -> l
         drawn = np.isin(people.query, rows) & (people.label == UNKNOWN)
         said = np.where(drawn, np.where(wrong, 1 - truth, truth), people.label).astype(np.int8)
         seen = (random.binomial(_GOLD, p) / _GOLD for p in (fp, fn))
-        gold = ErrorRates(*seen, _GOLD, _GOLD)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of rates that make intervals wide
+            gold = ErrorRates(*seen, _GOLD, _GOLD)
         for one in chosen:
             own, true = ready[one.name], truths[one.name]
             plain = of_queries(own, people, said, sample)
