@@ -145,6 +145,7 @@ def draw(rows: pl.DataFrame, out: Path) -> list[Path]:
                     )
         left.axhline(0.95, color="grey", lw=0.8)
         left.set(xlabel="drawn units", ylabel="coverage of 95 % intervals", xscale="log", ylim=(0.85, 1))
+        _ticks(left.xaxis, [20, 50, 100, 200, 400, 800])
         left.legend(fontsize=6)
         shown: list[tuple[str, str, str]] = [
             ("queries", "RR@10", "-"),
@@ -161,8 +162,16 @@ def draw(rows: pl.DataFrame, out: Path) -> list[Path]:
                     part["judgements"], part["width"], f"o{style}", ms=3, lw=1, color=colour, label=label
                 )
         right.set(xlabel="judgements", ylabel="width of the interval", xscale="log", yscale="log")
+        _ticks(right.xaxis, [100, 300, 1000, 3000, 10_000])
+        _ticks(right.yaxis, [0.02, 0.05, 0.1, 0.2])
         right.legend(fontsize=6)
         return save_figure(fig, out / "few_judgements")
+
+
+def _ticks(axis: Any, at: list[float]) -> None:
+    """Ticks of a logarithmic axis, as plain numbers."""
+    axis.set_ticks(at, labels=[f"{one:g}" for one in at])
+    axis.set_ticks([], minor=True)
 
 
 def shown(frame: pl.DataFrame, **more: Any) -> None:
