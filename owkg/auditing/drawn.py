@@ -102,13 +102,12 @@ def judged_rows(ready: Prepared, drawn: DrawnJudgements, shown: Shown) -> pl.Dat
     found = shown.missing
     if found is None:
         return pl.DataFrame(schema=JUDGED)
-    relevant = drawn.judged.filter(pl.col("relevance") > 0)
     rows = [
         {
             "model": name,
             "queries": drawn.judged["query"].n_unique(),
             "known": found.known,
-            "found": len(relevant),
+            "found": round(found.found[0]),  # of the pool, estimated
             "design": str(Design.DRAWN),
             "sparsity": found.value,
             "sparsity_low": found.low,

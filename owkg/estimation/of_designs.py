@@ -1,5 +1,7 @@
 """Estimates of one metric from what each design draws: whole queries, prefixes, or candidates."""
 
+from itertools import combinations
+
 import numpy as np
 
 from owkg.estimation.annotators import corrected, rate_variance
@@ -24,10 +26,21 @@ _REFITTED = 1_000_000  # places in lists, above which the proxy is not fitted ag
 
 def estimated(evidence: Evidence, of: Measure) -> Limits:
     """A metric of all systems and pairs, by the design of the draw."""
-    unit = evidence.drawn.drawing.unit
-    return {Unit.QUERIES: _by_queries, Unit.PREFIXES: _by_prefixes, Unit.CANDIDATES: _by_candidates}[unit](
-        evidence, of
-    )
+    how = {Unit.QUERIES: _by_queries, Unit.PREFIXES: _by_prefixes, Unit.CANDIDATES: _by_candidates}
+    found = how[evidence.drawn.drawing.unit](evidence, of)
+    return _equal_lists(evidence, found) if evidence.pairs else found
+
+
+def _equal_lists(evidence: Evidence, found: Limits) -> Limits:
+    """The limits, of systems whose lists are equal a difference of 0."""
+    slot = evidence.drawn.people.slot
+    systems, method, zero = len(slot), list(found.method), np.ones(len(found.value), bool)
+    for i, (a, b) in enumerate(combinations(range(systems), 2), systems):
+        if np.array_equal(slot[a], slot[b]):
+            zero[i], method[i] = False, "exact"
+    ends = {name: np.where(zero, getattr(found, name), 0.0) for name in ("low", "high", "least", "most")}
+    value = np.where(zero | np.isnan(found.value), found.value, 0.0)
+    return found._replace(**ends, value=value, method=method)
 
 
 def _by_queries(evidence: Evidence, of: Measure) -> Limits:

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from owkg.estimation import Asked, DrawnPool, ErrorRates, Unit, draw, estimate, free_proxy, population
+from owkg.estimation.judged import outside_draw
 from owkg.estimation.measures import measure, values
 from tests.estimation.worlds import world
 
@@ -631,3 +632,16 @@ def test_a_stratum_with_one_judged_query_is_refused():
     rare = order[pool.drawing.stratum[order] == 0]
     with pytest.raises(ValueError, match="`judged` must be of two drawn queries in each of 4 strata, got 1"):
         estimate(pool, judged(pool, true, np.setdiff1d(order, rare[1:])), "rr")
+
+
+@pytest.mark.parametrize("unit", [Unit.QUERIES, Unit.PREFIXES, Unit.CANDIDATES])
+def test_equal_lists_have_no_difference(unit):
+    pool, qrels, _ = drawn_world(Asked(unit, 40 if unit is not Unit.CANDIDATES else 120))
+    people = pool.people
+    slot = np.concatenate([people.slot[:1], people.slot[:1], people.slot[2:]])
+    same = pool._replace(people=people._replace(slot=slot))
+    qrels = qrels.join(outside_draw(same, qrels), on=["query", "answer"], how="anti")
+    found = estimate(same, qrels, "p" if unit is Unit.CANDIDATES else "rr").differences
+    first = found.row(0, named=True)
+    assert (first["value"], first["ci_low"], first["ci_high"], first["method"]) == (0.0, 0.0, 0.0, "exact")
+    assert found["ci_high"][1] > found["ci_low"][1]

@@ -153,7 +153,7 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
 
 def _categories(frame: Any, percent: str) -> list[Table]:
     """The table of missing answers by relation category, if enough of one is judged."""
-    if frame is None or not frame["low"].count():
+    if frame is None or not frame["low"].count() or len(frame) == 1:
         return []
     rows = [
         [
