@@ -176,7 +176,7 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
             f"are "
             "known answers and no sample; owkg pool --draw makes a pool that has one."
         )
-    require_as_written(folder, card, changed=False)
+    require_as_written(folder, card, changed=False, advice=", so that its draw is not known")
     said = _said(file)
     known = read_judgements(folder / "pool.qrels", topics="allowed").filter(pl.col("relevance") >= 0)
     lists = read_runs([folder / "runs.trec.gz"], topics="allowed")
