@@ -24,11 +24,14 @@ from owkg.estimation.acceptance import MOST, allowed_errors, alpha_of, boundary,
 from owkg.estimation.nested_sets import chain, largest_true, nested_p_values, nested_sizes
 from owkg.estimation.proxy import free_proxy
 from owkg.files.storage import writable_folder
+from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.terminal.progress import progress
-from simulations.few_judgements import KINDS, WORLDS, world
+from simulations.few_judgements.worlds import KINDS, WORLDS, world
 from simulations.script import Out, Quick, Seed, run_script, save_table
 
-PRECISIONS = (0.7, 0.8, 0.9, 0.95)
+PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95)
+DRAWN = (100, 200, 400, 800)
+_WANTED, _TRUTHS, _SIZE = 0.9, (0.93, 0.95, 0.98), 1000  # of the figure's sets
 
 
 class Replays(NamedTuple):
@@ -188,7 +191,7 @@ def nested_table(replays: int, queries: int, seed: int) -> pl.DataFrame:
             for precision in PRECISIONS:
                 best = largest_true(truth, precision)
                 region = min(int(np.ceil(1.25 * best)), len(truth))
-                for drawn in (100, 400):
+                for drawn in DRAWN:
                     if region <= drawn:
                         continue
                     options = {"precision": precision, "replays": replays, "seed": seed}
@@ -219,6 +222,41 @@ def judgements_table() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def summary(nested: pl.DataFrame) -> pl.DataFrame:
+    """By precision and size of the draw: worlds that have such sets, the worst of them, and means."""
+    return nested.group_by("precision", "drawn", maintain_order=True).agg(
+        pl.len().alias("worlds"),
+        pl.col("violated").max(),
+        pl.col("nothing", "share").mean(),
+        pl.col("one set").max(),
+    ).sort("precision", "drawn")  # fmt: skip
+
+
+def draw(nested: pl.DataFrame, out: Path) -> list[Path]:
+    """Accepted share against judgements: nested sets from a draw, and one set judged one by one."""
+    least = min(PRECISIONS)
+    by_precision = nested.filter(world=WORLDS[0]).with_columns(label=pl.col("precision").cast(pl.String))
+    by_world = nested.filter(pl.col("world") != WORLDS[0], precision=least).with_columns(
+        label=pl.format("{}, {}", "world", "missing")
+    )
+    titles = (f"{WORLDS[0]} errors, by precision", f"other worlds, precision {least:g}")
+    with figure(1, 3, (10, 3.2)) as (fig, panels):
+        for panel, rows, title in zip(panels, (by_precision, by_world), titles, strict=False):
+            groups = rows.group_by("label", maintain_order=True)
+            for colour, ((label,), line) in zip(COLOURS, groups, strict=False):
+                panel.plot(line["drawn"], line["share"], "o-", ms=3, lw=1, color=colour, label=label)
+            panel.set(xlabel="judgements drawn", ylabel="accepted, of the largest set", title=title)
+        for colour, truth in zip(COLOURS, _TRUTHS, strict=False):
+            done = np.cumsum(outlook(_SIZE, _WANTED, truth, most=_SIZE).stops)
+            panels[-1].step(np.arange(1, _SIZE + 1), done, color=colour, lw=1, label=f"precision {truth:g}")
+        title = f"one set of {_SIZE:,}, wanted {_WANTED:g}"
+        panels[-1].set(xlabel="judgements", ylabel="accepted by then", xlim=(0, 600), title=title)
+        for panel in panels:
+            panel.set(ylim=(0, 1))
+            panel.legend(fontsize=6, loc="best")
+        return save_figure(fig, out / "accepted_predictions")
+
+
 def main(
     *,
     replays: Annotated[int, typer.Option(min=1, help="Draws of each setting.")] = 2000,
@@ -234,7 +272,8 @@ def main(
                    tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True):  # fmt: skip
         for name, table in tables.items():
             save_table(table, folder / f"{name}.csv")
-            print(table)
+            print(summary(table) if name == "accepted_sets" else table)
+    draw(tables["accepted_sets"], folder)
 
 
 if __name__ == "__main__":

@@ -207,7 +207,9 @@ def _box_of_drawn(
         }
         own = {name: limits for name, (limits, _) in both.items()}
         source["correlation"] = max((told for _, told in both.values()), key=len)
+    stated = box.sparsity
     box = box._replace(sparsity=sparsity, correlation=own, source=source, found=bound, limit=found.low)
+    box = box._replace(contradicted=stated is not None and found.low > stated[1])
     return box, judged_rows(ready, drawn, shown)
 
 

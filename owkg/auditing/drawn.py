@@ -11,7 +11,9 @@ from owkg.errors import ArgumentError
 from owkg.estimation import DrawnPool
 from owkg.estimation.correlation import judged_correlations
 from owkg.estimation.drawing import Unit
-from owkg.estimation.estimate import Missing, judged_units, labels_of, missing_answers
+from owkg.estimation.estimate import missing_answers
+from owkg.estimation.judged import judged_units, labels_of
+from owkg.estimation.missing_share import Missing
 from owkg.pools.design import Design
 
 _POINTS = 9  # of a range of sparsities
@@ -100,13 +102,12 @@ def judged_rows(ready: Prepared, drawn: DrawnJudgements, shown: Shown) -> pl.Dat
     found = shown.missing
     if found is None:
         return pl.DataFrame(schema=JUDGED)
-    relevant = drawn.judged.filter(pl.col("relevance") > 0)
     rows = [
         {
             "model": name,
             "queries": drawn.judged["query"].n_unique(),
             "known": found.known,
-            "found": len(relevant),
+            "found": round(found.found[0]),  # of the pool, estimated
             "design": str(Design.DRAWN),
             "sparsity": found.value,
             "sparsity_low": found.low,

@@ -85,6 +85,7 @@ class Box(NamedTuple):
         unevenness: of the missing rates of queries, the middle of its range first.
         num_found: missing answers to the queries of the test that judging found.
         limit: of the sparsity, the lowest that judgements allow; 0 without any.
+        contradicted: whether a drawn pool shows a sparsity above the stated range.
         unused: in a sentence, why judgements that were drawn give nothing but labels; "" where they do.
     """
 
@@ -96,6 +97,7 @@ class Box(NamedTuple):
     num_found: int = 0
     limit: float = 0.0
     unused: str = ""
+    contradicted: bool = False
 
     def each(self, seen: order.Observed) -> list[order.Observed]:
         """What is observed, under each unevenness."""
@@ -486,7 +488,7 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
             found.append(result.TURNED)
         elif significant and row["certified"] is None:
             found.append(result.HOLDS)
-        elif max(judged, box.num_found) > allowed:
+        elif max(judged, box.num_found) > allowed or box.contradicted:
             found.append(result.CONTRADICTED)
         elif significant and not turned:
             found.append(result.HOLDS)

@@ -2,9 +2,11 @@
 
 from owkg.estimation.annotators import ErrorRates
 from owkg.estimation.drawing import Asked, Drawing, Unit, draw
-from owkg.estimation.estimate import DrawnPool, Estimate, Missing, estimate
+from owkg.estimation.estimate import Estimate, estimate
+from owkg.estimation.judged import DrawnPool
 from owkg.estimation.measures import measure
-from owkg.estimation.plan import plan
+from owkg.estimation.missing_share import Missing
+from owkg.estimation.plan import after_pilot, plan, units_for
 from owkg.estimation.population import Population, population
 from owkg.estimation.proxy import free_proxy
 
@@ -17,10 +19,12 @@ __all__ = [
     "Missing",
     "Population",
     "Unit",
+    "after_pilot",
     "draw",
     "estimate",
     "free_proxy",
     "measure",
     "plan",
     "population",
+    "units_for",
 ]

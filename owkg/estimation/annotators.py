@@ -69,6 +69,11 @@ class ErrorRates:
             )
 
     @property
+    def never(self) -> bool:
+        """Whether it is known that annotators do not err."""
+        return self.fp == self.fn == 0 and not self.estimated
+
+    @property
     def estimated(self) -> bool:
         """Whether a rate was counted on gold items."""
         return self.gold_negative is not None or self.gold_positive is not None
@@ -112,6 +117,32 @@ def counted_rates(
 def judged_now(people: Population, labels: Int[np.ndarray, "candidates"]) -> Bool[np.ndarray, "candidates"]:
     """The candidates that annotators judged: labelled now, unknown before the draw."""
     return (labels != UNKNOWN) & (people.label == UNKNOWN)
+
+
+def require_possible_rates(
+    people: Population, labels: Int[np.ndarray, "candidates"], rates: ErrorRates
+) -> None:
+    """Raises ValueError naming `errors`, if no truth gives so few, or so many, relevant labels.
+
+    With fp of the wrong and 1 - fn of the true ones judged relevant, the share lies between both; three
+    standard errors are allowed for, those of counted rates included.
+    """
+    judged = labels[judged_now(people, labels)]
+    if not len(judged):
+        return
+    share = float((judged > 0).mean())
+
+    def error(rate: float, count: int | None) -> float:
+        return 3 * np.sqrt(rate * (1 - rate) * (1 / len(judged) + (1 / count if count else 0)))
+
+    least = rates.fp - error(rates.fp, rates.gold_negative)
+    most = 1 - rates.fn + error(rates.fn, rates.gold_positive)
+    if not least <= share <= most:
+        raise ArgumentError(
+            "errors",
+            f"must allow the labels: {share:.1%} of {len(judged):,} judged candidates are relevant, and with "
+            f"fp = {rates.fp:g} and fn = {rates.fn:g} between {rates.fp:.1%} and {1 - rates.fn:.1%} are.",
+        )
 
 
 def corrected(people: Population, labels: Int[np.ndarray, "candidates"], rates: ErrorRates) -> Labels:

@@ -13,7 +13,7 @@ from owkg.errors import ArgumentError
 from owkg.estimation.measures import values as metric_values
 from owkg.estimation.population import Population
 from owkg.estimation.regression import Sample
-from owkg.estimation.targets import Limits, Prepared, _population_bounds, contrasts, means, truths
+from owkg.estimation.targets import Limits, Prepared, contrasts, means, population_bounds, truths
 
 _SHARE = 0.75
 """Of the capital, the most that one bet may lose."""
@@ -105,7 +105,7 @@ def exact_of_queries(
     y = to @ metric_values(ready.of, people, truths(labels), rows) - shift[:, rows]
     scaled = np.clip((y - bottom[:, None]) / room[:, None], 0, 1)
     low, high = (bottom + room * one for one in betting_limits(scaled, int(sample.sizes[0]), level))
-    least, most = _population_bounds(to, ready)
+    least, most = population_bounds(to, ready)
     fit = means(ready, people, labels, sample, pairs=pairs)
     low, high = np.clip(low, least, most), np.clip(high, least, most)
     value = np.clip(fit.mean, low, high)

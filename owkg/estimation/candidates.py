@@ -123,7 +123,7 @@ def allocation(
 
 def of_candidates(
     added: Float[np.ndarray, "targets units"],
-    labels: Float[np.ndarray, "n"],
+    labels: Float[np.ndarray, "... n"],
     probabilities: Float[np.ndarray, "proxies units"],
     drawn: Drawn,
 ) -> Sums:
@@ -134,15 +134,15 @@ def of_candidates(
 
     Args:
         added: what each candidate of `drawn.frame` adds to each target.
-        labels: of the drawn candidates.
+        labels: of the drawn candidates, the same for all targets or of each.
         probabilities: of the candidates of `drawn.frame`, by each proxy; the first one gives the floor of the
             variance.
         drawn: the design.
     """
     sizes, counts = drawn.sizes, drawn.counts
     at = drawn.stratum[drawn.drawn]
-    expected = added * probabilities[:, None]
-    y, x = added[:, drawn.drawn] * labels, expected[..., drawn.drawn]
+    chosen = added[:, drawn.drawn]
+    y, x = chosen * labels, chosen * probabilities[:, None, drawn.drawn]
     member = (at[:, None] == np.arange(len(sizes))).astype(float)
     n = np.maximum(counts, 1)
 
@@ -154,7 +154,7 @@ def of_candidates(
     slope = _slopes(cx, cy, gain)
     left = y - np.einsum("tk,ktn->tn", slope, x)
     expanded = (left @ member) / n * sizes
-    value = np.einsum("tk,ktu->t", slope, expected) + expanded.sum(1)
+    value = np.einsum("tk,kt->t", slope, probabilities @ added.T) + expanded.sum(1)
     squares = (centred(left) ** 2) @ member
     deviation = added**2 * probabilities[0] * (1 - probabilities[0])
     whole = (drawn.stratum[:, None] == np.arange(len(sizes))).astype(float)
@@ -165,11 +165,11 @@ def of_candidates(
     parts = sizes.astype(float) ** 2 * (1 - counts / sizes) / n * each
     variance = parts.sum(1)
     free = (parts**2 / np.maximum(counts - 1, 1)).sum(1)
-    freedom = np.where(free > 0, variance**2 / np.where(free > 0, free, 1), len(labels))
+    freedom = np.where(free > 0, variance**2 / np.where(free > 0, free, 1), len(at))
     raw = (cy**2 * gain).sum(1)
     kept = (centred(left) ** 2 * gain).sum(1)
     r = np.sqrt(np.clip(1 - kept / np.where(raw > 0, raw, 1), 0, 1)) * (raw > 0)
-    return Sums(value, variance, np.clip(freedom, 1, max(len(labels) - len(sizes), 1)), r)
+    return Sums(value, variance, np.clip(freedom, 1, max(len(at) - len(sizes), 1)), r)
 
 
 def _slopes(x: np.ndarray, y: np.ndarray, gain: np.ndarray) -> Float[np.ndarray, "targets proxies"]:

@@ -100,9 +100,19 @@ class Drawing(NamedTuple):
             raise ArgumentError(
                 "more", f"must leave something to draw: all {len(self.frame):,} {self.unit} are drawn."
             )
-        shares = np.maximum(self.batches[0], 1) / self.batches[0].sum()
-        total = allocation(int(counts.sum()) + wanted, self.sizes, shares * 1.0, least=counts)
+        total = self.allocated(int(counts.sum()) + wanted)
         return self._replace(batches=(*self.batches, total - counts))
+
+    def allocated(self, total: int) -> Int[np.ndarray, "strata"]:
+        """Units of each stratum when `total` are drawn or judged: what is drawn already, then the next ones.
+
+        Strata share as in the batch that first drew from them.
+        """
+        first = np.argmax(np.array(self.batches) > 0, axis=0)
+        shares = np.maximum(np.array(self.batches)[first, np.arange(len(first))], 1) * 1.0
+        if total < self.counts.sum():
+            return allocation(total, self.sizes, shares)
+        return allocation(total, self.sizes, shares, least=self.counts)
 
     @property
     def probabilities(self) -> Float[np.ndarray, "units"]:
@@ -230,10 +240,16 @@ def depths(people: Population, seed: int) -> Int[np.ndarray, "queries"]:
 
 
 def size_classes(sizes: Float[np.ndarray, "queries"], classes: int) -> Int[np.ndarray, "queries"]:
-    """Classes of about equally many queries by some size; queries of one size share a class."""
+    """Classes of queries by some size; queries of one size share a class.
+
+    A query counts 1, and its size over the mean: so a class has about as many of both as the others, and few
+    queries that have most of the answers have classes of their own.
+    """
     order = np.argsort(sizes, kind="stable")
+    count = 1 + sizes[order] / max(sizes.mean(), 1e-12)
+    before = np.cumsum(count) - count
     cut = np.empty(len(sizes), np.int64)
-    cut[order] = np.arange(len(sizes)) * classes // len(sizes)
+    cut[order] = np.minimum((before / count.sum() * classes).astype(np.int64), classes - 1)
     first: dict[float, int] = {}
     for size, one in zip(sizes[order].tolist(), cut[order].tolist(), strict=True):
         first.setdefault(size, one)
@@ -282,7 +298,7 @@ def pair_of(said: tuple[str, str] | str, models: Sequence[str]) -> tuple[str, st
     if isinstance(said, str):
         words = said.split("-")
         pairs = [("-".join(words[:i]), "-".join(words[i:])) for i in range(1, len(words))]
-    found = [pair for pair in pairs if set(pair) <= set(models)]
+    found = [pair for pair in pairs if set(pair) <= set(models) and pair[0] != pair[1]]
     if len(found) != 1:
         shown = said if isinstance(said, str) else "-".join(said)
         raise ArgumentError("for", f"must be two systems of the runs ({', '.join(models)}), got {shown!r}.")

@@ -2,28 +2,26 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.estimation.annotators import ErrorRates, corrected, rate_variance, require_correctable
-from owkg.estimation.betting import exact_of_queries
-from owkg.estimation.candidates import Sums, contributions, few_limits, limits, of_candidates
-from owkg.estimation.drawing import Drawing, Unit
-from owkg.estimation.looks import look_levels
-from owkg.estimation.measures import Measure, Needs, measures, values
-from owkg.estimation.population import UNKNOWN, Population
-from owkg.estimation.prefixes import reach
-from owkg.estimation.proxy import Probabilities, proxy_of, refitted
-from owkg.estimation.regression import Fitted, Sample, fitted, t_quantile
-from owkg.estimation.targets import Limits, contrasts, means, of_prefix_queries, of_queries, prepared, truths
-from owkg.judge.qrels import judgements_checked
-from owkg.judge.schema import QRELS
+from owkg.estimation.annotators import ErrorRates, require_correctable, require_possible_rates
+from owkg.estimation.drawing import Asked, Drawing, Unit, pair_of
+from owkg.estimation.judged import DrawnPool, Evidence, expert_of, judged_units, labels_of, lacks
+from owkg.estimation.made_looks import Looks, look
+from owkg.estimation.measures import Measure, Needs, measures
+from owkg.estimation.missing_share import Missing, missing_share
+from owkg.estimation.of_designs import OWN, REFIT, estimated
+from owkg.estimation.proxy import joined_proxies
+from owkg.estimation.targets import Limits
+from owkg.estimation.two_phase import LEAST_EXPERT
+from owkg.estimation.unpooled import unpooled_bounds
 
 LEAST_QUERIES = 10
 """Judged queries without which nothing is estimated."""
@@ -31,10 +29,10 @@ FEW_QUERIES = 20
 """Judged queries below which no regression is used, and no micro metric is estimated."""
 SURE_QUERIES = 50
 """Judged units below which a note says that single intervals may cover less than their level."""
-REFIT = 30
-"""Judged queries from which the free proxy is fitted again to what annotators said."""
-OWN = 50
-"""Judged queries from which the values by known answers alone are one more covariate."""
+
+__all__ = ["OWN", "REFIT", "DrawnPool", "Estimate", "Missing", "estimate", "judged_units", "labels_of"]
+
+Gaps = Literal["refuse", "bounds"]
 
 _METRICS = {
     "model": pl.String, "metric": pl.String, "value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64,
@@ -47,42 +45,6 @@ _DIFFERENCES = {
 }  # fmt: skip
 
 
-class DrawnPool(NamedTuple):
-    """A pool whose judgements are drawn by a design.
-
-    Attributes:
-        people: the population; its lists reach below the pool where the design draws there.
-        drawing: the design and its draws.
-        proxy: probabilities of the candidates, as they were when the draw was made.
-        known: judgements that stood before the draw.
-        depth: of the pool that metrics are of.
-    """
-
-    people: Population
-    drawing: Drawing
-    proxy: Probabilities
-    known: pl.DataFrame
-    depth: int
-
-
-class Missing(NamedTuple):
-    """The share of the true answers that is not known, beta.
-
-    Attributes:
-        value, low, high: estimate and interval.
-        scope: which answers are counted, in words.
-        found: missing answers, estimated; with an interval.
-        known: known answers.
-    """
-
-    value: float | None
-    low: float
-    high: float
-    scope: str
-    found: tuple[float, float, float]
-    known: int
-
-
 class Estimate(NamedTuple):
     """What drawn judgements say of the completely judged pool.
 
@@ -91,10 +53,13 @@ class Estimate(NamedTuple):
         design: what was drawn, in words.
         metrics: a row a system and metric: model, metric, value, ci_low, ci_high, method, r, least and most
             (what the unknown labels leave), judgements, equivalent_judgements (of a plain sample of queries).
+            With method "bounds" there is no value: of a pooled system the limits hold whatever the labels of
+            gaps are, and of one that was not pooled there are least and most alone.
         differences: a row a pair and metric: first, second, metric, value, ci_low, ci_high, p_value, method.
         missing: the share of missing answers; None where the design does not answer it.
-        judged: drawn units that are judged.
+        judged: drawn units that are judged completely.
         unjudged: drawn units that are not.
+        looks: numbers of judged units at which estimates are looked at.
         notes: what to know before using the values.
     """
 
@@ -105,6 +70,7 @@ class Estimate(NamedTuple):
     missing: Missing | None
     judged: int
     unjudged: int
+    looks: Looks
     notes: list[str]
 
 
@@ -116,8 +82,12 @@ def estimate(
     compare: bool = True,
     proxies: Mapping[str, pl.DataFrame] | None = None,
     errors: ErrorRates | None = None,
+    expert: pl.DataFrame | None = None,
     exact: bool = False,
+    gaps: Gaps = "refuse",
     looks: Sequence[int] | None = None,
+    before: Looks | None = None,
+    others: pl.DataFrame | None = None,
     ci: float = 0.95,
     of_these: bool = True,
 ) -> Estimate:
@@ -131,15 +101,23 @@ def estimate(
         proxies: further probabilities of the candidates by name, columns query, answer, probability.
         errors: how often annotators err; None: never. Labels are corrected by it, so that values stay
             unbiased.
+        expert: judgements by an expert of the first drawn queries, at least 20. Values are then of the
+            expert's labels, whatever the errors of annotators; theirs make intervals narrower.
         exact: whether limits are exact for any number of queries, and wider. So they are for less than 20.
+        gaps: "bounds": where units are skipped, limits hold whatever the open labels are; "refuse": no unit
+            may be skipped.
         looks: numbers of units after which estimates are looked at, as planned before the first; the last one
             is the whole draw. None: there is one look. Intervals of all looks together hold at the level.
+        before: the record of earlier looks; None: there is no record.
+        others: lists of systems that were not pooled, columns as `owkg.estimation.population.population`
+            takes; they get bounds alone.
         ci: level of the intervals.
         of_these: whether the queries of the runs are meant, rather than queries like them.
 
     Raises:
         ValueError: if a judgement is outside the draw, a metric is not answered by the design, a drawn unit
-            is skipped, or too few are judged.
+            is skipped, too few are judged, an expert judged other than the first queries, or this is a third
+            look without a plan.
 
     References:
         Särndal, Swensson, Wretman (1992), "Model assisted survey sampling", chapter 6; Angelopoulos et al.
@@ -147,39 +125,94 @@ def estimate(
     """
     checks.level("ci", ci)
     people, drawing = drawn.people, drawn.drawing
-    labels = labels_of(drawn, judged)
-    units, unjudged = judged_units(drawing, people, labels)
+    before = before or Looks()
+    errors = None if errors is not None and errors.never else errors
+    planned = looks is not None or before.planned is not None
+    given = _Given(errors, expert is not None, exact, gaps, planned, others is not None)
+    _require_together(drawing.unit, given)
     chosen = _chosen(drawn, metrics)
-    others = [proxy_of(people, frame, name) for name, frame in (proxies or {}).items()]
+    labels = labels_of(drawn, judged)
+    units, unjudged = judged_units(drawing, people, labels, gaps=gaps == "bounds")
     _require_enough(drawing, units, chosen)
-    level = ci if looks is None else _level_of_look(looks, len(units), drawing, ci)
-    few = drawing.unit.of_queries and len(units) < FEW_QUERIES and len(drawing.sizes) == 1
-    exact = exact or (few and drawing.unit is Unit.QUERIES)
-    covariates = [drawn.proxy, *others]
-    several = looks is not None and len(looks) > 1
-    state = _State(drawn, labels, units, covariates, level, compare, of_these, errors, exact, several)
-    _require_possible(state, chosen)
-    notes = _notes(drawing.unit, len(units), unjudged, chosen, drawn)
-    if looks is None and (unjudged or len(drawing.batches) > 1):
-        notes.append(
-            "intervals hold at one look: if you also looked earlier, or will look again, plan all looks "
-            "(`looks`)."
-        )
-    if compare and len(people.models) > 2 and chosen and not several:
-        notes.append("each p-value is of its pair alone: it is not corrected for the number of pairs.")
-    found = [(one, _FOUND[drawing.unit](state, one)) for one in chosen]
-    rows, pairs = _tables(state, found)
+    level, all_looks, notes = look(len(units), len(drawing.frame), looks, before, ci)
+    said = None if expert is None else expert_of(drawn, expert, units, least=LEAST_EXPERT)
+    sure = len(units) if said is None else len(said.units)
+    covariates, of_proxies = joined_proxies(people, drawn.proxy, proxies or {}, sure)
+    open_units = int(lacks(drawing, people, labels, units).sum())
+    few = drawing.unit is Unit.QUERIES and len(units) < FEW_QUERIES and len(drawing.sizes) == 1
+    # Where annotators judged nothing more, the expert's labels are all that counts.
+    alone = said is not None and sure == len(units)
+    evidence = Evidence(
+        drawn,
+        said.labels if said is not None and alone else labels,
+        units,
+        open_units > 0,
+        covariates,
+        level,
+        compare,
+        of_these,
+        errors,
+        exact or few,
+        all_looks.planned is not None and len(all_looks.planned) > 1,
+        None if alone else said,
+    )
+    _require_limits(evidence, chosen)
+    if errors is not None:
+        require_possible_rates(people, labels, errors)
+    found = [(one, estimated(evidence, one)) for one in chosen]
+    rows, pairs = _tables(evidence, found)
+    aimed = drawn.asked
+    if aimed is not None and aimed.pair is not None:
+        both = pair_of(aimed.pair, people.models)
+        rows, pairs = [], [row for row in pairs if set(row[:2]) == set(both)]
+    if others is not None:
+        rows += _unpooled(evidence, judged, others, chosen)
     return Estimate(
         f"the pool of depth {drawn.depth}"
         + (f" and what is below it, to depth {people.depth}" if drawing.unit is Unit.BELOW else ""),
-        f"{len(units):,} of {drawing.counts.sum():,} drawn {drawing.unit} judged, of {len(drawing.frame):,}",
+        _in_words(drawing, len(units) - open_units, None if said is None else sure),
         pl.DataFrame(rows, _METRICS, orient="row"),
         pl.DataFrame(pairs, _DIFFERENCES, orient="row"),
-        _missing(state),
-        len(units),
+        missing_share(evidence) if aimed is None else None,
+        len(units) - open_units,
         unjudged,
-        notes,
+        all_looks,
+        [
+            *_notes(drawing.unit, sure, unjudged - open_units, chosen, drawn),
+            *_notes_of_limits(evidence, open_units, given),
+            *notes,
+            *of_proxies,
+            *_notes_of_looks(evidence, unjudged, all_looks, given),
+            *_notes_of_aims(drawn),
+            *([_APART] if pairs and rows else []),
+        ],
     )
+
+
+_APART = (
+    "each difference is estimated by itself, with a slope of its own: it may differ from the difference of "
+    "both values. State the difference with its interval."
+)
+
+
+def _notes_of_aims(drawn: DrawnPool) -> list[str]:
+    """Notes of what candidates that were drawn for something do not answer."""
+    if drawn.asked is None:
+        return []
+    if drawn.asked.pair is None:
+        return ["candidates were drawn for other metrics: the share of missing answers does not follow."]
+    first, second = pair_of(drawn.asked.pair, drawn.people.models)
+    return [
+        f"candidates were drawn for the difference of {first} and {second}: values of single systems and the "
+        "share of missing answers do not follow."
+    ]
+
+
+def _in_words(drawing: Drawing, judged: int, expert: int | None) -> str:
+    """What is drawn and judged."""
+    by_expert = "" if expert is None else f"; an expert judged the first {expert:,} of them"
+    drawn = f"{judged:,} of {drawing.counts.sum():,} drawn {drawing.unit} judged"
+    return f"{drawn}, of {len(drawing.frame):,}{by_expert}"
 
 
 def missing_answers(drawn: DrawnPool, judged: pl.DataFrame, ci: float = 0.95) -> Missing | None:
@@ -188,149 +221,132 @@ def missing_answers(drawn: DrawnPool, judged: pl.DataFrame, ci: float = 0.95) ->
     Raises:
         ValueError: as `estimate`.
     """
+    level = checks.level("ci", ci)
     labels = labels_of(drawn, judged)
     units, _ = judged_units(drawn.drawing, drawn.people, labels)
     _require_enough(drawn.drawing, units, ())
-    level = checks.level("ci", ci)
-    return _missing(_State(drawn, labels, units, [drawn.proxy], level, False, True, None, False, False))
+    return missing_share(Evidence(drawn, labels, units, False, [drawn.proxy], level, False, True))
 
 
-def labels_of(drawn: DrawnPool, judged: pl.DataFrame) -> Int[np.ndarray, "candidates"]:
-    """What is known of each candidate once judgements are in: 1, 0 or `UNKNOWN`.
-
-    Raises:
-        ValueError: naming `judged`, if one is of no candidate that was drawn.
-    """
-    people, drawing = drawn.people, drawn.drawing
-    frame = judgements_checked("judged", judged).filter(pl.col("relevance") >= 0)
-    pair = ["query", "answer"]
-    before = drawn.known.filter(pl.col("relevance") >= 0).select(*pair, before="relevance")
-    frame = frame.join(before, on=pair, how="left", maintain_order="left")
-    torn = frame.filter((pl.col("before") > 0) != (pl.col("relevance") > 0))
-    if len(torn):
-        row = torn.row(0, named=True)
-        raise ArgumentError(
-            "judged",
-            f"must agree with what was known before the draw: {row['answer']!r} to {row['query']!r} was "
-            f"{'relevant' if row['before'] > 0 else 'not relevant'}.",
+def _notes_of_limits(evidence: Evidence, open_units: int, given: "_Given") -> list[str]:
+    """Notes of gaps, of pairs and of systems that were not pooled."""
+    notes = []
+    if open_units:
+        notes.append(
+            f"{open_units:,} {evidence.drawn.drawing.unit} before the last judged one have open labels: "
+            "limits take them as 0 and as 1, and there are no values."
         )
-    frame = frame.filter(pl.col("before").is_null())
-    asked = drawing.candidates(people, people.label, drawing.order()[0])
-    allowed = people.pairs(np.flatnonzero(asked)).select(pair)
-    other = frame.join(allowed, on=pair, how="anti", maintain_order="left")
-    if len(other):
-        query, answer = other.select(pair).row(0)
-        raise ArgumentError(
-            "judged",
-            f"must be of what was drawn: {len(other):,} are not, such as {answer!r} to {query!r}. Judgements "
-            "of other candidates are known answers: a new pool takes them as its truth.",
+    several = evidence.several or not evidence.pairs or evidence.gaps
+    if (
+        not several
+        and len(evidence.drawn.people.models) > 2
+        and evidence.drawn.drawing.unit is not Unit.BELOW
+    ):
+        notes.append("each p-value is of its pair alone: it is not corrected for the number of pairs.")
+    if given.others:
+        notes.append(
+            "systems that were not pooled have bounds alone: nobody judged the candidates that only they "
+            "list."
         )
-    said = people.labelled(frame.select(QRELS))
-    return np.where(people.label == UNKNOWN, said, people.label)
+    return notes
 
 
-def judged_units(
-    drawing: Drawing, people: Population, labels: Int[np.ndarray, "candidates"]
-) -> tuple[Int[np.ndarray, "judged"], int]:
-    """The drawn units that are completely judged, as places in the frame, in their order; and how many are
-    not.
-
-    Raises:
-        ValueError: naming `judged`, if a unit is judged while one before it, in its stratum, is not.
-    """
-    order, _ = drawing.order()
-    is_open = drawing.candidates(people, labels, order)
-    if drawing.unit.of_queries:
-        lacking = np.bincount(people.query[is_open], minlength=len(people.queries))[drawing.frame[order]] > 0
-    else:
-        lacking = is_open[drawing.frame[order]]
-    stratum = drawing.stratum[order]
-    gone = np.zeros(len(drawing.sizes), bool)
-    first = np.full(len(drawing.sizes), len(order))
-    for h in range(len(gone)):
-        open_here = np.flatnonzero(lacking & (stratum == h))
-        first[h] = open_here[0] if len(open_here) else len(order)
-    skipped = ~lacking & (np.arange(len(order)) > first[stratum]) & _has_work(drawing, people, order)
-    if skipped.any():
-        at = int(np.flatnonzero(lacking & (np.arange(len(order)) < np.flatnonzero(skipped)[-1]))[0])
-        raise ArgumentError(
-            "judged",
-            f"must leave no gap: {_named(drawing, people, int(order[at]))} is not completely judged, and "
-            f"later "
-            "ones are. Judge it, or take the judgements behind it out: which ones are skipped may depend on "
-            "their answers.",
-        )
-    done = order[~lacking & (np.arange(len(order)) < first[stratum])]
-    return done, len(order) - len(done)
+def _notes_of_looks(evidence: Evidence, unjudged: int, made: Looks, given: "_Given") -> list[str]:
+    """Notes of what further looks would do."""
+    if given.expert:
+        return ["intervals hold at one look at the expert's labels: further ones are not recorded."]
+    first = made.planned is None and len(made.made or ()) < 2
+    if not first or not (unjudged or len(evidence.drawn.drawing.batches) > 1):
+        return []
+    return [
+        "intervals hold at one look: if you also looked earlier, or will look again, plan all looks "
+        "(`looks`)."
+    ]
 
 
-def _has_work(drawing: Drawing, people: Population, order: np.ndarray) -> Bool[np.ndarray, "n"]:
-    """Whether a unit has anything to judge: others are done from the start."""
-    is_open = drawing.candidates(people, people.label, order)
-    if not drawing.unit.of_queries:
-        return is_open[drawing.frame[order]]
-    return np.bincount(people.query[is_open], minlength=len(people.queries))[drawing.frame[order]] > 0
+class _Given(NamedTuple):
+    """What is asked beside the metrics."""
+
+    errors: ErrorRates | None
+    expert: bool
+    exact: bool
+    gaps: str
+    looks: bool
+    others: bool
 
 
-def _named(drawing: Drawing, people: Population, unit: int) -> str:
-    at = int(drawing.frame[unit])
-    if drawing.unit.of_queries:
-        return f"the query {people.queries['query'][at]!r}"
-    return f"{people.answers[at]!r} to {people.queries['query'][int(people.query[at])]!r}"
-
-
-def _level_of_look(looks: Sequence[int], judged: int, drawing: Drawing, ci: float) -> float:
-    """The level of confidence of the look at so many judged units."""
-    planned = checks.integer("looks", list(looks), 1).tolist()
-    if judged not in planned:
-        raise ArgumentError(
-            "looks", f"must be where the judged units are, {judged}, got {', '.join(map(str, planned))}."
-        )
-    return float(look_levels(planned, len(drawing.frame), ci)[planned.index(judged)])
-
-
-def _require_possible(state: "_State", chosen: Sequence[Measure]) -> None:
-    """ValueError if errors of annotators, or exact limits, are asked of what cannot have them."""
-    unit = state.drawn.drawing.unit
-    if state.exact and unit is not Unit.QUERIES:
-        raise ArgumentError("exact", f"must be absent where {unit} are drawn.")
-    if state.errors is None:
-        return
-    if unit in (Unit.PREFIXES, Unit.BELOW):
-        raise ArgumentError(
+def _require_together(unit: Unit, given: _Given) -> None:
+    """ValueError if something is asked of a design, or together with another thing, that cannot be had."""
+    if given.gaps not in ("refuse", "bounds"):
+        raise ArgumentError("gaps", f"must be refuse or bounds, got {given.gaps!r}.")
+    bounded, not_queries = given.gaps == "bounds", unit is not Unit.QUERIES
+    depends = "what is judged depends on the labels"
+    rules = (
+        (
             "errors",
-            f"must be absent where {unit} are drawn: what is judged depends on the labels, whose errors "
-            f"have no "
-            "unbiased correction there; draw whole queries.",
+            given.errors is not None and unit in (Unit.PREFIXES, Unit.BELOW),
+            f"where {unit} are drawn: {depends}, whose errors have no unbiased correction there; draw whole "
+            "queries",
+        ),
+        ("exact", given.exact and not_queries, f"where {unit} are drawn"),
+        ("gaps", bounded and unit is Unit.PREFIXES, f"where {unit} are drawn: {depends}"),
+        ("expert", given.expert and not_queries, f"where {unit} are drawn: an expert judges whole queries"),
+        (
+            "others",
+            given.others and not_queries,
+            f"where {unit} are drawn: only whole queries give bounds of systems that were not pooled",
+        ),
+        (
+            "errors",
+            given.errors is not None and given.exact,
+            "with exact limits, which corrected labels do not have",
+        ),
+        (
+            "expert",
+            given.expert and given.errors is not None,
+            "with `errors`: an expert's labels take the place of error rates",
+        ),
+        ("expert", given.expert and given.exact, "with exact limits, which two annotations do not have"),
+        ("expert", given.expert and given.looks, "with several looks, whose levels are not known for it"),
+        ("gaps", bounded and given.errors is not None, "with `errors`, which need a label of each candidate"),
+        ("gaps", bounded and given.exact, "with exact limits, which need a label of each candidate"),
+        ("gaps", bounded and given.expert, "with `expert`, who needs a label of each candidate"),
+        (
+            "others",
+            given.others and (given.errors is not None or given.expert),
+            "where labels have errors: bounds of systems that were not pooled take them as they are",
+        ),
+    )
+    for name, wrong, why in rules:
+        if wrong:
+            raise ArgumentError(name, f"must be absent {why}.")
+
+
+def _require_limits(evidence: Evidence, chosen: Sequence[Measure]) -> None:
+    """ValueError if gaps or errors of annotators meet exact limits, or a metric that cannot be corrected."""
+    if evidence.gaps and evidence.exact:
+        raise ArgumentError(
+            "gaps", f"must be absent with less than {FEW_QUERIES} queries, got {len(evidence.units)}."
         )
-    if state.exact:
+    if evidence.errors is None:
+        return
+    if evidence.exact:
         raise ArgumentError("errors", "must be absent with exact limits, which corrected labels do not have.")
     for one in chosen:
-        require_correctable(one, state.errors)
+        require_correctable(one, evidence.errors)
 
 
-class _State(NamedTuple):
-    """What all metrics are estimated from."""
-
-    drawn: DrawnPool
-    labels: Int[np.ndarray, "candidates"]
-    units: Int[np.ndarray, "judged"]
-    proxies: Sequence[Probabilities]
-    level: float
-    pairs: bool
-    of_these: bool
-    errors: ErrorRates | None
-    exact: bool
-    looks: bool
-
-    @property
-    def sample(self) -> Sample:
-        drawing = self.drawn.drawing
-        return drawing.sample(np.sort(drawing.frame[self.units]))
-
-    @property
-    def judgements(self) -> int:
-        return int(((self.labels != UNKNOWN) & (self.drawn.people.label == UNKNOWN)).sum())
+def _unpooled(
+    evidence: Evidence, judged: pl.DataFrame, run: pl.DataFrame, chosen: Sequence[Measure]
+) -> list[tuple[Any, ...]]:
+    """Rows of systems that were not pooled."""
+    found = [(one.name, *unpooled_bounds(evidence.drawn, judged, run, one)) for one in chosen]
+    nothing = (None, None, None, "bounds", None)
+    return [
+        (model, name, *nothing, float(least), float(most), evidence.judgements, None)
+        for name, models, low, high in found
+        for model, least, most in zip(models, low, high, strict=True)
+    ]
 
 
 _ANSWERS = {
@@ -344,6 +360,8 @@ _ANSWERS = {
 def _chosen(drawn: DrawnPool, names: str | Iterable[str] | None) -> tuple[Measure, ...]:
     """The metrics asked for, which the design must answer."""
     unit, depth = drawn.drawing.unit, drawn.depth
+    if drawn.asked is not None:
+        return _aimed(drawn.asked, depth, names)
     if names is None:
         names = {
             Unit.QUERIES: (f"RR@{depth}", f"P@{depth}", f"AP@{depth}"),
@@ -357,6 +375,20 @@ def _chosen(drawn: DrawnPool, names: str | Iterable[str] | None) -> tuple[Measur
             able = " or ".join(other for other in Unit if one.needs in _ANSWERS[other])
             raise ArgumentError(
                 "metric", f"must be answered by drawn {unit}, and {one.name} is not: it needs drawn {able}."
+            )
+    return chosen
+
+
+def _aimed(asked: Asked, depth: int, names: str | Iterable[str] | None) -> tuple[Measure, ...]:
+    """The metrics that candidates were drawn for, and no others: of these the draw says little."""
+    drawn_for = measures(asked.aims or f"P@{depth}", depth)
+    if names is None:
+        return drawn_for
+    chosen, known = measures(names, depth), [one.name for one in drawn_for]
+    for one in chosen:
+        if one.name not in known:
+            raise ArgumentError(
+                "metric", f"must be what candidates were drawn for, {', '.join(known)}, got {one.name}."
             )
     return chosen
 
@@ -403,135 +435,31 @@ def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], dra
     return notes
 
 
-def _by_queries(state: _State, of: Measure) -> Limits:
-    people, sample = state.drawn.people, state.sample
-    ready = prepared(of, people, state.proxies, own=len(sample.rows) >= OWN)
-    folds = None
-    if len(sample.rows) >= REFIT and people.slot.size <= _REFITTED:
-        folds = refitted(people, state.labels, state.drawn.proxy, sample.rows)
-    if state.exact:
-        drawing = state.drawn.drawing
-        in_order = drawing.sample(drawing.frame[state.units])
-        return exact_of_queries(ready, people, state.labels, in_order, level=state.level, pairs=state.pairs)
-    options = {"folds": folds, "pairs": state.pairs, "of_these": state.of_these}
-    if state.errors is None:
-        return of_queries(ready, people, state.labels, sample, level=state.level, **options)
-    noise = rate_variance(
-        lambda labels: means(ready, people, labels, sample, **options).mean,
-        people,
-        state.labels,
-        state.errors,
-    )
-    labels = corrected(people, state.labels, state.errors)
-    return of_queries(ready, people, labels, sample, level=state.level, noise=noise, **options)
-
-
-_REFITTED = 1_000_000  # places in lists, above which the proxy is not fitted again
-
-
-def _by_prefixes(state: _State, of: Measure) -> Limits:
-    people, drawing, sample = state.drawn.people, state.drawn.drawing, state.sample
-    assert drawing.deep is not None
-    reached = reach(people.depth)
-    ready = prepared(of, people, state.proxies, reached=reached)
-    deep = drawing.deep[np.searchsorted(drawing.frame, sample.rows)]
-    return of_prefix_queries(
-        ready,
-        people,
-        state.labels,
-        state.drawn.proxy,
-        sample,
-        deep,
-        reached,
-        level=state.level,
-        pairs=state.pairs,
-    )
-
-
-def _by_candidates(state: _State, of: Measure) -> Limits:
-    people = state.drawn.people
-    frame = state.drawn.drawing.frame
-    systems = len(people.models)
-    to = contrasts(systems, pairs=state.pairs)
-    known = values(of, people, (people.label == 1).astype(float)).mean(1)
-    added = to @ contributions(of, people, frame)
-    found = _summed(state, added)
-    least, most = np.minimum(added, 0).sum(1), np.maximum(added, 0).sum(1)
-    low, high = limits(found, state.level)
-    base = to @ known
-    value = np.clip(found.value, least, most)
-    return Limits(
-        base + value,
-        base + np.clip(np.minimum(low, value), least, most),
-        base + np.clip(np.maximum(high, value), least, most),
-        ["t"] * len(value),
-        found.r,
-        base + least,
-        base + most,
-        found.variance,
-        found.freedom,
-    )
-
-
-def _summed(state: _State, added: Float[np.ndarray, "targets units"]) -> Sums:
-    drawing = state.drawn.drawing
-    proxy = np.stack([one[drawing.frame] for one in state.proxies])
-    rows = drawing.frame[state.units]
-
-    def summed(labels: Float[np.ndarray, "candidates"]) -> Sums:
-        return of_candidates(added, labels[rows], proxy, drawing.drawn(state.units))
-
-    if state.errors is None:
-        return summed(truths(state.labels))
-    people = state.drawn.people
-    noise = rate_variance(lambda labels: summed(labels).value, people, state.labels, state.errors)
-    found = summed(corrected(people, state.labels, state.errors))
-    return found._replace(variance=found.variance + noise)
-
-
-def _none(state: _State, of: Measure) -> Limits:
-    raise AssertionError(f"{of.name} is refused before")
-
-
-_FOUND = {
-    Unit.QUERIES: _by_queries,
-    Unit.PREFIXES: _by_prefixes,
-    Unit.CANDIDATES: _by_candidates,
-    Unit.BELOW: _none,
-}
-
-
 def _tables(
-    state: _State, found: Sequence[tuple[Measure, Limits]]
+    evidence: Evidence, found: Sequence[tuple[Measure, Limits]]
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    models = state.drawn.people.models
-    judgements = state.judgements
+    models = evidence.drawn.people.models
+    judgements = evidence.judgements
     rows, pairs = [], []
     for of, own in found:
         for s, model in enumerate(models):
-            equal = round(judgements / max(1 - own.r[s] ** 2, 1e-9))
+            equal = None
+            if evidence.expert is None and not np.isnan(own.r[s]):
+                equal = round(judgements / max(1 - own.r[s] ** 2, 1e-9))
             numbers = (own.value[s], own.low[s], own.high[s])
-            rest = (own.r[s], own.least[s], own.most[s], judgements, equal)
-            rows.append(
-                (model, of.name, *map(float, numbers), own.method[s], *map(float, rest[:3]), *rest[3:])
-            )
-        if not state.pairs:
+            rest = (_number(own.r[s]), float(own.least[s]), float(own.most[s]), judgements, equal)
+            rows.append((model, of.name, *map(_number, numbers), own.method[s], *rest))
+        if not evidence.pairs:
             continue
         for i, (first, second) in enumerate(combinations(models, 2), len(models)):
-            p = None if state.looks else _p_value(own, i)
-            pairs.append(
-                (
-                    first,
-                    second,
-                    of.name,
-                    float(own.value[i]),
-                    float(own.low[i]),
-                    float(own.high[i]),
-                    p,
-                    own.method[i],
-                )
-            )
+            p = None if evidence.several else _p_value(own, i)
+            numbers = (own.value[i], own.low[i], own.high[i])
+            pairs.append((first, second, of.name, *map(_number, numbers), p, own.method[i]))
     return rows, pairs
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _p_value(own: Limits, i: int) -> float | None:
@@ -539,56 +467,3 @@ def _p_value(own: Limits, i: int) -> float | None:
     if own.method[i] != "t" or own.variance[i] <= 0:
         return None
     return float(2 * special.stdtr(own.freedom[i], -abs(own.value[i]) / np.sqrt(own.variance[i])))
-
-
-def _missing(state: _State) -> Missing | None:
-    """The share of missing answers among the true ones."""
-    drawn = state.drawn
-    people, drawing = drawn.people, drawn.drawing
-    known = int((people.label == 1).sum() + people.outside.sum())
-    if drawing.unit is Unit.CANDIDATES:
-        found = _summed(state, np.ones((1, len(drawing.frame))))
-        low, high = limits(found, state.level)
-        count = (float(found.value[0]), float(low[0]), float(high[0]))
-        scope = f"the pool of depth {drawn.depth}, with known answers"
-    elif drawing.unit is Unit.BELOW:
-        at = drawing.stratum[state.units]
-        weights = (drawing.sizes / np.maximum(np.bincount(at, minlength=len(drawing.sizes)), 1))[at]
-        said = np.maximum(state.labels[drawing.frame[state.units]], 0).astype(float)
-        count = (float(said @ weights), *few_limits(said, weights, state.level))
-        scope = f"ranks {drawn.depth + 1} to {people.depth}, with known answers"
-    elif drawing.unit is Unit.QUERIES:
-        count = _counted(state)
-        scope = f"the pool of depth {drawn.depth}, with known answers"
-    else:
-        return None
-    value, low, high = (min(max(one, 0.0), float(len(people.unknown))) for one in count)
-
-    def share(missing: float) -> float:
-        return missing / (missing + known) if missing + known else 0.0
-
-    return Missing(share(value), share(low), share(high), scope, (value, low, high), known)
-
-
-def _counted(state: _State) -> tuple[float, float, float]:
-    """Missing answers of the pool from completely judged queries: a mean over queries times their number."""
-    people, sample = state.drawn.people, state.sample
-    size, unknown = len(people.queries), people.label == UNKNOWN
-    p = np.where(unknown, state.drawn.proxy, 0.0)
-    x = np.bincount(people.query, p, size)
-    spread = np.bincount(people.query, p * (1 - p), size).mean()
-    centred = (x - x.mean())[sample.rows]
-
-    def counted(labels: Float[np.ndarray, "candidates"]) -> Fitted:
-        y = np.bincount(people.query, unknown * labels, size)[sample.rows]
-        return fitted(y[None], centred[None, None], sample, np.array([spread]), of_these=state.of_these)
-
-    if state.errors is None:
-        fit = counted(truths(state.labels))
-    else:
-        noise = rate_variance(lambda labels: counted(labels).mean, people, state.labels, state.errors)
-        fit = counted(corrected(people, state.labels, state.errors))
-        fit = fit._replace(variance=fit.variance + noise)
-    half = t_quantile(fit.freedom, state.level) * np.sqrt(fit.variance)
-    low, high = fit.mean - half, fit.mean + half
-    return float(fit.mean[0] * size), float(low[0] * size), float(high[0] * size)

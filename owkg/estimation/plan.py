@@ -1,15 +1,19 @@
-"""Plans: how wide intervals will be, and how many judgements they take, before anything is judged."""
+"""Plans: how wide intervals will be, and how many judgements a wished width takes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from jaxtyping import Float, Int
 from scipy import special
 
 from owkg import checks
+from owkg.errors import ArgumentError
 from owkg.estimation.candidates import STRATA, allocation, contributions, equal_strata, importance
-from owkg.estimation.drawing import Unit
-from owkg.estimation.measures import Measure, Needs, measures
+from owkg.estimation.drawing import Drawing, Unit
+from owkg.estimation.estimate import FEW_QUERIES, LEAST_QUERIES, DrawnPool, Estimate
+from owkg.estimation.measures import Measure, Needs, measure, measures
 from owkg.estimation.population import Population
 from owkg.estimation.prefixes import reach
 from owkg.estimation.proxy import Probabilities
@@ -23,6 +27,35 @@ _WIDER, _WIDER_PAIR, _WIDER_CANDIDATES = 1.10, 1.04, 1.10
 SECONDS_ENTITY, SECONDS_FACT = 45.0, 25.0
 """Seconds for a new entity and for each fact of it (Marchesin and Silvello, KGAccuracyEval)."""
 
+_COLUMNS = {
+    "metric": pl.String,
+    "wish": pl.Float64,
+    "unit": pl.String,
+    "count": pl.Int64,
+    "more": pl.Int64,
+    "width": pl.Float64,
+    "width_pair": pl.Float64,
+    "judgements": pl.Int64,
+    "hours": pl.Float64,
+}
+_Pair = tuple[float, float | None]
+
+
+class _Design(NamedTuple):
+    """How wide intervals become with the number of units.
+
+    Attributes:
+        unit: what is drawn.
+        most: units that there are.
+        widths: of a system and of a difference, medians, for a number of units.
+        each: judgements that a unit takes.
+    """
+
+    unit: Unit
+    most: int
+    widths: Callable[[int], _Pair]
+    each: float
+
 
 def plan(
     people: Population,
@@ -35,8 +68,7 @@ def plan(
 ) -> pl.DataFrame:
     """Expected widths of intervals for each metric, design and size.
 
-    The proxy says how much labels may vary; no judgement is used. For a pilot's residuals the same formulas
-    hold.
+    The proxy says how much labels may vary; no judgement is used.
 
     Args:
         people: the population.
@@ -55,80 +87,238 @@ def plan(
     """
     level = checks.level("ci", ci)
     rows = []
-    size = len(people.queries)
     for one in measures(metrics, people.depth):
-        deviations = _deviations(spread(one, people, proxy), len(people.models))
-        per_query = len(people.unknown) / size
-        rows += [
-            (one.name, "queries", n, *_widths(deviations, n, size, level), round(n * per_query))
-            for n in queries
-            if n <= size
-        ]
-        if one.needs is Needs.PREFIX:
-            covariance, used = prefix_spread(one, people, proxy, reach(people.depth))
-            deviations = _deviations(covariance, len(people.models))
-            rows += [
-                (one.name, "prefixes", n, *_widths(deviations, n, None, level), round(n * used))
-                for n in queries
-                if n <= size
-            ]
-        if one.needs is Needs.CANDIDATES:
-            rows += [
-                (one.name, "candidates", n, *found, n)
-                for n, found in _candidate_widths(one, people, proxy, candidates, level)
-            ]
-    names = {
-        "metric": pl.String,
-        "unit": pl.String,
-        "count": pl.Int64,
-        "width": pl.Float64,
-        "width_pair": pl.Float64,
-        "judgements": pl.Int64,
-    }
-    frame = pl.DataFrame(rows, names, orient="row")
-    facts = pl.col("judgements") * SECONDS_FACT
-    entities = pl.when(pl.col("unit") == "candidates").then("judgements").otherwise("count") * SECONDS_ENTITY
-    return frame.with_columns(hours=(facts + entities) / 3600)
+        for design in _designs(one, people, proxy, level):
+            sizes = candidates if design.unit is Unit.CANDIDATES else queries
+            rows += [_row(one, design, n) for n in sizes if n <= design.most]
+    return pl.DataFrame(rows, _COLUMNS).drop("wish", "more")
 
 
-def _deviations(covariance: np.ndarray, systems: int) -> tuple[float, float | None]:
-    """Median deviation of a query's value: of systems, and of pairs."""
-    to = contrasts(systems, pairs=True)
-    each = np.sqrt(np.maximum(np.einsum("ts,su,tu->t", to, covariance, to), 0))
-    return float(np.median(each[:systems])), float(np.median(each[systems:])) if systems > 1 else None
+def units_for(
+    people: Population, proxy: Probabilities, widths: Mapping[str, float], *, ci: float = 0.95
+) -> pl.DataFrame:
+    """The fewest units of each design whose intervals are as narrow as wished, before anything is judged.
+
+    Args:
+        people: the population.
+        proxy: probabilities of the candidates.
+        widths: wished width of the interval of a system, by name of the metric.
+        ci: level of the intervals.
+
+    Returns:
+        Columns metric, wish, unit, count, width, width_pair, judgements and hours. Where no number of units
+        is enough, count, judgements and hours are null, and the widths are those of all units.
+
+    Raises:
+        ValueError: naming `metric` or `width`, if a metric is unknown or a width is not above 0.
+    """
+    level = checks.level("ci", ci)
+    rows = []
+    for one, wish in wished(widths, people.depth):
+        for design in _designs(one, people, proxy, level):
+            least = LEAST_QUERIES if design.unit is Unit.QUERIES else FEW_QUERIES
+            rows.append(_row(one, design, _fewest(design, wish, least), wish=wish))
+    return pl.DataFrame(rows, _COLUMNS).drop("more")
 
 
-def _widths(
-    deviations: tuple[float, float | None], n: int, size: int | None, level: float
-) -> tuple[float, float | None]:
-    half = special.stdtrit(n - 1, (1 + level) / 2) * np.sqrt((1 - n / size if size else 1.0) / n)
-    single, pair = deviations
-    return 2 * half * single * _WIDER, None if pair is None else 2 * half * pair * _WIDER_PAIR
+def after_pilot(
+    drawn: DrawnPool, found: Estimate, widths: Mapping[str, float] | None = None, *, ci: float = 0.95
+) -> pl.DataFrame:
+    """Units to draw in all, by the intervals of the units that are judged.
+
+    The width falls with the number n of units as t(n - 1) sqrt(g(n)), where g is the variance that the
+    allocation of the design leaves: 1/n - 1/N for whole queries, 1/n for prefixes, and the variance under the
+    proxy for candidates. The judged units are the first ones of the whole sample.
+
+    Args:
+        drawn: the pool with its design.
+        found: the estimate from the judged units, with the differences of systems.
+        widths: wished width of the interval of a system, by name of the metric; None: the widths of several
+            numbers of units.
+        ci: level of the intervals of `found`.
+
+    Returns:
+        Columns metric, wish (null without `widths`), unit, count (units in all; null where no number is
+        enough), more (units to draw in addition to those drawn already), width, width_pair, judgements and
+        hours (both of what is not judged yet). Without `widths`, the first row of a metric has the judged
+        units.
+
+    Raises:
+        ValueError: naming `judged`, if fewer than 20 units are judged, or all that there are; `width` or
+            `metric`, if a wish is not above 0 or its metric is not in `found`; `plan`, if answers below the
+            pool are drawn.
+    """
+    level, done = checks.level("ci", ci), found.judged
+    _require_pilot(drawn.drawing, done)
+    if drawn.asked is not None and drawn.asked.pair is not None:
+        raise ArgumentError("plan", "must be absent where candidates were drawn for a difference.")
+    chosen = {one.name: one for one in measures(found.metrics["metric"].unique().to_list(), drawn.depth)}
+    wishes = [] if widths is None else [(one.name, wish) for one, wish in wished(widths, drawn.depth)]
+    if lacking := [name for name, _ in wishes if name not in chosen]:
+        raise ArgumentError("width", f"must be of metrics that are estimated, got {lacking[0]}.")
+    sizes = CANDIDATES if drawn.drawing.unit is Unit.CANDIDATES else QUERIES
+    rows = []
+    for name, wish in wishes or [
+        (name, None) for name in found.metrics["metric"].unique(maintain_order=True)
+    ]:
+        design = _piloted(chosen[name], drawn, found, level)
+        if wish is not None:
+            counts = [_fewest(design, wish, done)]
+        else:
+            counts = [done, *(n for n in sizes if done < n <= design.most)]
+        rows += [_row(chosen[name], design, n, wish=wish, done=done) for n in counts]
+    there = int(drawn.drawing.counts.sum())
+    return pl.DataFrame(rows, _COLUMNS).with_columns(more=(pl.col("count") - there).clip(0))
 
 
-def _candidate_widths(
-    of: Measure, people: Population, proxy: Probabilities, sizes: Sequence[int], level: float
-) -> list[tuple[int, tuple[float, float | None]]]:
-    frame = people.unknown
-    systems = len(people.models)
-    each = contributions(of, people, frame)
-    weight = importance(each, proxy[frame])
-    stratum = equal_strata(weight, STRATA)
-    counts = np.bincount(stratum)
-    variances = (contrasts(systems, pairs=True) @ each) ** 2 * proxy[frame] * (1 - proxy[frame])
-    found = []
-    for n in sizes:
-        if n > len(frame):
-            continue
-        share = counts / allocation(n, counts, np.bincount(stratum, weight))
-        deviation = np.sqrt((variances * (share - 1)[stratum]).sum(1))
-        width = 2 * special.ndtri((1 + level) / 2) * deviation * _WIDER_CANDIDATES
-        pair = float(np.median(width[systems:])) if systems > 1 else None
-        found.append((n, (float(np.median(width[:systems])), pair)))
+def wished(widths: Mapping[str, float], depth: int) -> list[tuple[Measure, float]]:
+    """The metrics of some wishes with their widths.
+
+    Args:
+        widths: wished widths, above 0, by name of the metric.
+        depth: of the pool.
+
+    Raises:
+        ValueError: naming `metric` or `width`, if a metric is unknown or wished for twice, or a width is not
+            above 0.
+    """
+    found = [
+        (measure(name, depth), checks.real_number("width", wish, 0, np.inf, closed=False))
+        for name, wish in widths.items()
+    ]
+    names = [one.name for one, _ in found]
+    if not names:
+        raise ArgumentError("width", "must name at least one metric, got none.")
+    if again := [name for name in names if names.count(name) > 1]:
+        raise ArgumentError("width", f"must be of each metric once, got {again[0]} twice.")
     return found
 
 
-def designs(of: Measure) -> list[Unit]:
-    """The designs that answer a metric, cheapest first."""
-    cheap = {Needs.CANDIDATES: [Unit.CANDIDATES], Needs.PREFIX: [Unit.PREFIXES], Needs.QUERY: []}[of.needs]
-    return [*cheap, Unit.QUERIES]
+def _row(
+    of: Measure, design: _Design, count: int | None, *, wish: float | None = None, done: int = 0
+) -> dict[str, object]:
+    """A row of a plan; where no number is enough, with the widths of all units."""
+    width, pair = design.widths(design.most if count is None else count)
+    row: dict[str, object] = {"metric": of.name, "wish": wish, "unit": str(design.unit), "count": count}
+    judgements = hours = None
+    if count is not None:
+        judgements = round((count - done) * design.each)
+        entities = judgements if design.unit is Unit.CANDIDATES else count - done
+        hours = (judgements * SECONDS_FACT + entities * SECONDS_ENTITY) / 3600
+    return row | {
+        "more": None, "width": width, "width_pair": pair, "judgements": judgements, "hours": hours
+    }  # fmt: skip
+
+
+def _fewest(design: _Design, wish: float, least: int) -> int | None:
+    """The smallest number of units, from `least`, whose width is at most the wished one; None: there is
+    none."""
+    low, high = least, design.most
+    if low > high or design.widths(high)[0] > wish:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if design.widths(middle)[0] <= wish else (middle + 1, high)
+    return low
+
+
+def _designs(of: Measure, people: Population, proxy: Probabilities, level: float) -> list[_Design]:
+    """The designs that answer a metric, as the free proxy foresees them."""
+    size, systems = len(people.queries), len(people.models)
+    whole = _deviations(spread(of, people, proxy), systems)
+    found = [
+        _Design(Unit.QUERIES, size, lambda n: _widths(whole, n, size, level), len(people.unknown) / size)
+    ]
+    if of.needs is Needs.PREFIX:
+        covariance, used = prefix_spread(of, people, proxy, reach(people.depth))
+        cut = _deviations(covariance, systems)
+        found.append(_Design(Unit.PREFIXES, size, lambda n: _widths(cut, n, None, level), used))
+    if of.needs is Needs.CANDIDATES:
+        frame = people.unknown
+        each = contributions(of, people, frame)
+        weight = importance(each, proxy[frame])
+        stratum = equal_strata(weight, STRATA)
+        variances, sizes = _variances(of, people, proxy, frame, stratum), np.bincount(stratum)
+        shares = np.bincount(stratum, weight)
+        half = special.ndtri((1 + level) / 2) * _WIDER_CANDIDATES
+
+        def widths(n: int) -> _Pair:
+            left = sizes / allocation(n, sizes, shares) - 1
+            return _medians(2 * half * np.sqrt(variances @ left), systems)
+
+        found.append(_Design(Unit.CANDIDATES, len(frame), widths, 1.0))
+    return found
+
+
+def _piloted(of: Measure, drawn: DrawnPool, found: Estimate, level: float) -> _Design:
+    """A design, as the intervals of its judged units foresee it."""
+    people, drawing, done = drawn.people, drawn.drawing, found.judged
+    now = np.concatenate(
+        [
+            table.filter(metric=of.name).select(pl.col("ci_high") - pl.col("ci_low")).to_series().to_numpy()
+            for table in (found.metrics, found.differences)
+        ]
+    )
+    if drawing.unit is Unit.CANDIDATES:
+        variances = _variances(of, people, drawn.proxy, drawing.frame, drawing.stratum)[: len(now)]
+    else:
+        variances = np.ones((len(now), 1)) * (drawing.sizes / drawing.sizes.sum()) ** 2 / drawing.sizes
+    is_cut = 0.0 if drawing.unit is Unit.PREFIXES else 1.0
+
+    def deviations(n: int) -> Float[np.ndarray, "targets"]:
+        left = drawing.sizes / np.maximum(drawing.allocated(n), 1) - is_cut
+        return special.stdtrit(n - 1, (1 + level) / 2) * np.sqrt(variances @ left)
+
+    at_first = np.maximum(deviations(done), 1e-300)
+    each = 1.0 if drawing.unit is Unit.CANDIDATES else found.metrics["judgements"][0] / done
+    return _Design(
+        drawing.unit,
+        len(drawing.frame),
+        lambda n: _medians(now * (deviations(n) / at_first), len(people.models)),
+        each,
+    )
+
+
+def _require_pilot(drawing: Drawing, judged: int) -> None:
+    """Raises ValueError naming `plan` or `judged`, if nothing follows from so many judged units."""
+    if drawing.unit is Unit.BELOW:
+        raise ArgumentError("plan", "must be absent where answers below the pool are drawn.")
+    if judged < FEW_QUERIES:
+        raise ArgumentError(
+            "judged",
+            f"must be of at least {FEW_QUERIES} drawn {drawing.unit} to plan from, got {judged}: the "
+            "intervals of fewer say little of what more would give.",
+        )
+    if judged == len(drawing.frame):
+        raise ArgumentError("judged", f"must leave something to judge: all {judged:,} {drawing.unit} are.")
+
+
+def _deviations(covariance: np.ndarray, systems: int) -> _Pair:
+    """Median deviation of a query's value: of systems, and of pairs."""
+    to = contrasts(systems, pairs=True)
+    return _medians(np.sqrt(np.maximum(np.einsum("ts,su,tu->t", to, covariance, to), 0)), systems)
+
+
+def _medians(each: Float[np.ndarray, "targets"], systems: int) -> _Pair:
+    """The median of the systems, and of the pairs; None: there are none."""
+    pairs = each[systems:]
+    return float(np.median(each[:systems])), float(np.median(pairs)) if len(pairs) else None
+
+
+def _widths(deviations: _Pair, n: int, size: int | None, level: float) -> _Pair:
+    half = special.stdtrit(n - 1, (1 + level) / 2) * np.sqrt((1 - n / size if size else 1.0) / n)
+    single, pair = deviations
+    return float(2 * half * single * _WIDER), None if pair is None else float(2 * half * pair * _WIDER_PAIR)
+
+
+def _variances(
+    of: Measure,
+    people: Population,
+    proxy: Probabilities,
+    frame: Int[np.ndarray, "units"],
+    stratum: Int[np.ndarray, "units"],
+) -> Float[np.ndarray, "targets strata"]:
+    """Variances of what candidates add to systems and pairs under the proxy, summed over each stratum."""
+    added = contrasts(len(people.models), pairs=True) @ contributions(of, people, frame)
+    each = added**2 * proxy[frame] * (1 - proxy[frame])
+    return np.stack([np.bincount(stratum, one) for one in each])

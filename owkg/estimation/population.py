@@ -104,7 +104,9 @@ class Population(NamedTuple):
         return found["relevance"].fill_null(UNKNOWN).to_numpy()
 
 
-def population(run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None) -> Population:
+def population(
+    run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None, *, more: pl.DataFrame | None = None
+) -> Population:
     """The population of some runs, pooled to a depth.
 
     Args:
@@ -113,6 +115,7 @@ def population(run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None)
         depth: how many answers of each list are pooled, at least 1.
         known: judgements that stand before anything is drawn, such as the answers of the test split.
             Judgements of queries that the runs do not answer are left out. None: nothing is known.
+        more: candidates that no list holds, columns query, side, entity, relation, answer; None: none.
 
     Raises:
         ValueError: if a frame is malformed, or the run is empty.
@@ -130,9 +133,11 @@ def population(run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None)
     lists = ranked(run, depth=deep)
     if lists.is_empty():
         raise ArgumentError("run", "must have at least one row, got none.")
-    queries = lists.select(ASKED).unique("query").sort("query")
+    asked = [lists.select(ASKED), *([] if more is None else [more.select(ASKED)])]
+    queries = pl.concat(asked).unique("query").sort("query")
     names = lists["model"].unique().sort()
-    candidates = lists.select(_PAIR).unique().sort(_PAIR).with_row_index("candidate")
+    pairs = [lists.select(_PAIR), *([] if more is None else [more.select(_PAIR)])]
+    candidates = pl.concat(pairs).unique().sort(_PAIR).with_row_index("candidate")
     rows = queries.select("query").with_row_index("row")
     lists = lists.join(candidates, on=_PAIR, how="left", maintain_order="left")
     lists = lists.join(rows, on="query", how="left", maintain_order="left")

@@ -73,9 +73,42 @@ def of_prefixes(
         reached: pi_r.
     """
     assert of.first is not None
+    expected, found, within = _firsts(people, labels, probabilities, rows, deep)
+    return (expected + within / reached * (found - expected)) @ of.first(people.depth)
+
+
+def cut_variance(
+    of: Measure,
+    people: Population,
+    labels: Shaped[np.ndarray, "candidates"],
+    probabilities: Float[np.ndarray, "candidates"],
+    rows: Int[np.ndarray, "n"],
+    deep: Int[np.ndarray, "n"],
+    reached: Float[np.ndarray, "depth"],
+    to: Float[np.ndarray, "targets systems"],
+) -> Float[np.ndarray, "targets n"]:
+    """Unbiased variances that the random depth gives to the values of `of_prefixes`, for each drawn query.
+
+    sum over r and s of d_r d_s (pi_m / (pi_r pi_s) - 1) 1{L >= m} / pi_m, where m is the deeper one of r and
+    s, and d_r = w_r (1{first = r} - p_r): Horvitz and Thompson's estimate of the variance.
+
+    Args: as `of_prefixes`, and
+        to: of `owkg.estimation.targets.contrasts`.
+    """
+    assert of.first is not None
+    expected, found, within = _firsts(people, labels, probabilities, rows, deep)
+    each = np.einsum("ts,snr->tnr", to, within * (found - expected) * of.first(people.depth))
+    deeper, other = np.minimum.outer(reached, reached), np.maximum.outer(reached, reached)
+    return np.einsum("tnr,rs,tns->tn", each, (1 / other - 1) / deeper, each, optimize=True)
+
+
+def _firsts(
+    people: Population, labels: np.ndarray, probabilities: np.ndarray, rows: np.ndarray, deep: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Whether the first relevant answer stands at each rank, by the proxy and by labels, and what is within
+    reach."""
     slot = people.slot[:, rows]
     expected = first_relevant(np.append(probabilities, 0.0)[slot])
     within = np.arange(people.depth) < deep[:, None]
     seen = np.where(within, np.append(np.maximum(labels, 0), 0.0)[slot], 0.0)
-    first = first_relevant(seen)
-    return (expected + within / reached * (first - expected)) @ of.first(people.depth)
+    return expected, first_relevant(seen), within

@@ -6,6 +6,8 @@ answers is known, whichever they are, then P(true | unknown) = s (1 - a) / (a (1
 costs width and no coverage: probabilities enter estimates as covariates and sizes of strata only.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 from jaxtyping import Float, Int
@@ -24,6 +26,8 @@ _RIDGE = 1e-3  # of standardised features, per row
 _LEAST, _MOST = 1e-4, 0.98
 FOLDS = 5
 _TOP = (3, 10)
+SEVERAL = 50
+"""Judged units from which each proxy has a slope of its own."""
 
 
 def features(people: Population) -> Features:
@@ -86,6 +90,8 @@ def refitted(
     labels: Int[np.ndarray, "candidates"],
     prior: Probabilities,
     rows: Int[np.ndarray, "n"],
+    *,
+    table: Features | None = None,
 ) -> tuple[list[Probabilities], Int[np.ndarray, "n"]]:
     """Probabilities that also use what annotators said, one array for each fold, without its own queries.
 
@@ -94,6 +100,7 @@ def refitted(
         labels: of the judged candidates, `UNKNOWN` elsewhere; candidates known before count as unjudged.
         prior: the free proxy, whose logit is one more feature.
         rows: the drawn queries.
+        table: of `features`; None: computed.
 
     Returns:
         The probabilities, and the fold of each drawn query.
@@ -101,7 +108,8 @@ def refitted(
     fold = np.arange(len(rows)) % FOLDS
     of_query = np.full(len(people.queries), -1)
     of_query[rows] = fold
-    x = np.column_stack([features(people), special.logit(np.clip(prior, _LEAST, _MOST))])
+    own_features = features(people) if table is None else table
+    x = np.column_stack([own_features, special.logit(np.clip(prior, _LEAST, _MOST))])
     judged = (labels != UNKNOWN) & (people.label == UNKNOWN)
     own = of_query[people.query]
     found = []
@@ -164,6 +172,31 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
     return filled(people, found.fill_null(0.0).to_numpy())
 
 
+def joined_proxies(
+    people: Population, own: Probabilities, others: Mapping[str, pl.DataFrame], judged: int
+) -> tuple[list[Probabilities], list[str]]:
+    """The probabilities that estimates regress on, and notes.
+
+    With fewer than 50 judged units several slopes are too many: the probabilities are averaged.
+
+    Args:
+        people: the population.
+        own: the free proxy.
+        others: of others by name, as `proxy_of` takes.
+        judged: units that are judged.
+
+    Raises:
+        ValueError: naming `proxy`, as `proxy_of`.
+    """
+    found = [own, *(proxy_of(people, frame, name) for name, frame in others.items())]
+    if len(found) == 1 or judged >= SEVERAL:
+        return found, []
+    return [np.mean(found, axis=0)], [
+        f"with fewer than {SEVERAL} judged units the probabilities of the free proxy and of "
+        f"{', '.join(others)} are averaged."
+    ]
+
+
 def _predicted(
     x: Float[np.ndarray, "rows features"],
     y: Float[np.ndarray, "rows"],
@@ -179,12 +212,21 @@ def _predicted(
     penalty[0] = 0.0
     weights = np.zeros(design.shape[1])
     weights[0] = special.logit(np.clip(target.mean(), 1e-6, 1 - 1e-6))
+
+    def loss(w: np.ndarray) -> float:
+        score = design @ w
+        return float(np.logaddexp(0, score).sum() - target @ score + penalty @ w**2 / 2)
+
+    now = loss(weights)
     for _ in range(_STEPS):
         p = special.expit(np.clip(design @ weights, -30, 30))
         slope = design.T @ (target - p) - penalty * weights
         curve = (design * np.maximum(p * (1 - p), 1e-9)[:, None]).T @ design + np.diag(penalty + 1e-9)
         move = np.linalg.solve(curve, slope)
-        weights = weights + np.clip(move, -4, 4)
+        # Far from the optimum a whole step may overshoot.
+        while (then := loss(weights + move)) > now and np.abs(move).max() > 1e-10:
+            move = move / 2
+        weights, now = weights + move, min(now, then)
         if np.abs(move).max() < 1e-10:
             break
     return special.expit(np.clip(np.column_stack([np.ones(len(of)), of]) @ weights, -30, 30))

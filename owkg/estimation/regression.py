@@ -62,6 +62,7 @@ def fitted(
     floor: Float[np.ndarray, "targets"],
     *,
     of_these: bool = True,
+    finite: bool = True,
 ) -> Fitted:
     """Means of y over the population, with the help of covariates whose population means are 0.
 
@@ -75,6 +76,8 @@ def fitted(
         sample: how they were drawn.
         floor: for each target.
         of_these: whether the population is meant, rather than queries like it, of which it is a sample.
+        finite: whether the variance shrinks as the sample nears the population; not where the values of
+            drawn queries are themselves estimates.
     """
     count, size = y.shape[1], int(sample.sizes.sum())
     weight = sample.weights
@@ -88,7 +91,7 @@ def fitted(
     floored = (squares.sum(1) + _FLOOR * floor) / (count - len(sample.sizes) + _FLOOR)
     # A stratum of one query has the pooled variance.
     each = np.where(drawn > 1, each, pooled[:, None])
-    rest = 1 - drawn / sample.sizes if of_these else np.ones(len(drawn))
+    rest = 1 - drawn / sample.sizes if of_these and finite else np.ones(len(drawn))
     parts = share**2 * each * rest / np.maximum(drawn, 1)
     variance = parts.sum(1)
     more = np.where(pooled > 0, np.maximum(floored / np.where(pooled > 0, pooled, 1), 1), 1)

@@ -10,11 +10,13 @@ from jaxtyping import Bool, Float, Int, Shaped
 from owkg.estimation.candidates import few_limits
 from owkg.estimation.measures import Measure, bounds, values
 from owkg.estimation.population import Population
-from owkg.estimation.prefixes import of_prefixes
+from owkg.estimation.prefixes import cut_variance, of_prefixes
 from owkg.estimation.regression import FEW_CHANGES, Fitted, Sample, fitted, most_changed, t_quantile, wilson
 from owkg.estimation.spread import prefix_spread, spread
 
 Estimates = Float[np.ndarray, "targets"]
+_SAME = 1e-12  # by how much equal values may differ
+_SAME_VALUE = 1e-8  # by how much values that are rounded may differ
 _FEW_FAILURES = 10  # lists without a relevant answer, below which their number has limits of its own
 
 
@@ -175,15 +177,17 @@ def of_queries(
             rates. None: the labels have no errors.
     """
     if noise is not None:
-        return _corrected_limits(ready, people, labels, sample, folds, level, noise, pairs=pairs)
+        said = {"pairs": pairs, "of_these": of_these}
+        return _corrected_limits(ready, people, labels, sample, folds, level, noise, **said)
     fit, change = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these)
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
-    least, most = _population_bounds(to, ready)
+    least, most = population_bounds(to, ready)
     if of_these and len(sample.rows) == len(ready.is_open):
-        return _all_known(fit, least, most)
-    limits = _limits(fit, systems, least, most, level, len(sample.rows))
-    return _with_exact(limits, to, change, ready, sample, level)
+        return all_known(fit, least, most)
+    limits = interval_limits(fit, systems, least, most, level, len(sample.rows))
+    limits = with_exact(limits, to, np.abs(to @ change) > _SAME, ready, sample, level)
+    return with_few_others(limits, to, to @ (change + ready.before[:, sample.rows]), ready, sample, level)
 
 
 def _values(
@@ -195,36 +199,67 @@ def _values(
     *,
     pairs: bool,
     of_these: bool,
+    finite: bool = True,
 ) -> _Values:
     rows, of = sample.rows, ready.of
-    systems = len(people.models)
-    to = contrasts(systems, pairs=pairs)
+    to = contrasts(len(people.models), pairs=pairs)
     true = truths(labels)
     relevant = people.relevant(true)
     found = values(of, people, true, rows, relevant)
-    relevant = relevant[rows]
-    change = found - ready.before[:, rows]
-    freedom, ratio, y = None, np.zeros(systems), found
-    if of.micro:
-        weight = sample.weights
-        mean_answers = float(relevant @ weight)
-        ratio = found @ weight / mean_answers
-        y = (found - ratio[:, None] * relevant) / mean_answers
-        covered = (weight * relevant).sum() ** 2 / ((weight * relevant) ** 2).sum() - len(sample.sizes)
-        freedom = max(float(covered), 1.0)
+    y, ratio, covered = centred(ready, found, relevant[rows], sample)
     x = ready.x[:, :, rows]
     if folds is not None:
         x = x.copy()
         x[0] = _of_folds(of, people, folds, sample)
-    floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
-    fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=of_these)
-    if of_these and len(rows) == len(ready.is_open):
-        # Nothing is left to predict.
-        fit = fit._replace(mean=to @ y @ sample.weights, variance=np.zeros(len(to)))
-    fit = fit._replace(mean=fit.mean + to @ ratio)
-    if freedom is not None:
-        fit = fit._replace(freedom=np.minimum(fit.freedom, freedom))
-    return _Values(fit, change)
+    how = {"of_these": of_these, "finite": finite}
+    fit = fitted_targets(ready, to @ y, np.einsum("ts,ksn->ktn", to, x), sample, to, **how)
+    fit = fit._replace(mean=fit.mean + to @ ratio, freedom=np.minimum(fit.freedom, covered))
+    return _Values(fit, found - ready.before[:, rows])
+
+
+def centred(
+    ready: Prepared, found: Float[np.ndarray, "systems n"], relevant: Float[np.ndarray, "n"], sample: Sample
+) -> tuple[Float[np.ndarray, "systems n"], Float[np.ndarray, "systems"], float]:
+    """Values whose means are estimated, what is added to these means, and a limit of the degrees of freedom.
+
+    These are the values themselves. For a micro metric they are those of the ratio, linearised; its answers
+    count as Kish's number of queries.
+
+    Args:
+        ready: of `prepared`.
+        found: values of the drawn queries.
+        relevant: relevant answers of each.
+        sample: how they were drawn.
+    """
+    if not ready.of.micro:
+        return found, np.zeros(len(found)), np.inf
+    weight = sample.weights
+    mean = float(relevant @ weight)
+    ratio = found @ weight / mean
+    covered = (weight * relevant).sum() ** 2 / ((weight * relevant) ** 2).sum() - len(sample.sizes)
+    return (found - ratio[:, None] * relevant) / mean, ratio, max(float(covered), 1.0)
+
+
+def floor_of(ready: Prepared, to: Float[np.ndarray, "targets systems"]) -> Estimates:
+    """The variance of each target under the proxy."""
+    return np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
+
+
+def fitted_targets(
+    ready: Prepared,
+    y: Float[np.ndarray, "targets n"],
+    x: Float[np.ndarray, "covariates targets n"],
+    sample: Sample,
+    to: Float[np.ndarray, "targets systems"],
+    *,
+    of_these: bool,
+    finite: bool = True,
+) -> Fitted:
+    """Means of targets over the population; once every query is drawn, the means themselves."""
+    fit = fitted(y, x, sample, floor_of(ready, to), of_these=of_these, finite=finite)
+    if of_these and finite and len(sample.rows) == len(ready.is_open):
+        return fit._replace(mean=y @ sample.weights, variance=np.zeros(len(to)))
+    return fit
 
 
 def _corrected_limits(
@@ -237,6 +272,7 @@ def _corrected_limits(
     noise: np.ndarray,
     *,
     pairs: bool,
+    of_these: bool,
 ) -> Limits:
     """Wilson's limits of systems and Student's of pairs, from corrected labels.
 
@@ -245,13 +281,13 @@ def _corrected_limits(
     the sample nears the population: nothing is taken off for a finite population.
     """
     systems, n = len(people.models), len(sample.rows)
-    fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=False)
+    fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these, finite=False)
     fit = fit._replace(variance=fit.variance + noise)
-    least, most = _population_bounds(contrasts(systems, pairs=pairs), ready)
+    least, most = population_bounds(contrasts(systems, pairs=pairs), ready)
     half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
     beyond = (fit.mean - half < least) | (fit.mean + half > most)
     fit = fit._replace(mean=np.clip(fit.mean, least, most))
-    found, plain = (_limits(fit, wilsons, least, most, level, n) for wilsons in (systems, 0))
+    found, plain = (interval_limits(fit, wilsons, least, most, level, n) for wilsons in (systems, 0))
     low, high = np.minimum(found.low, plain.low), np.maximum(found.high, plain.high)
     return found._replace(low=np.where(beyond, low, found.low), high=np.where(beyond, high, found.high))
 
@@ -271,7 +307,7 @@ def _of_folds(of: Measure, people: Population, folds: tuple, sample: Sample) -> 
     return np.take_along_axis(each, np.asarray(fold)[None, None, :], axis=0)[0]
 
 
-def _population_bounds(to: np.ndarray, ready: Prepared) -> tuple[np.ndarray, np.ndarray]:
+def population_bounds(to: np.ndarray, ready: Prepared) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest values of the targets over the population."""
     low, high = ready.low, ready.high
     if ready.of.micro:
@@ -284,7 +320,7 @@ def _population_bounds(to: np.ndarray, ready: Prepared) -> tuple[np.ndarray, np.
     return plus @ bottom - minus @ top, plus @ top - minus @ bottom
 
 
-def _limits(
+def interval_limits(
     fit: Fitted, systems: int, least: np.ndarray, most: np.ndarray, level: float, queries: int
 ) -> Limits:
     """Wilson's limits of systems and Student's of pairs, within what is possible."""
@@ -299,30 +335,42 @@ def _limits(
     return Limits(value, low, high, method, fit.r, least, most, fit.variance, fit.freedom)
 
 
-def _all_known(fit: Fitted, least: np.ndarray, most: np.ndarray) -> Limits:
+def all_known(fit: Fitted, least: np.ndarray, most: np.ndarray) -> Limits:
     """The values themselves, once every query is judged."""
     method = ["exact"] * len(fit.mean)
     return Limits(fit.mean, fit.mean, fit.mean, method, fit.r, least, most, fit.variance, fit.freedom)
 
 
-def _with_exact(
-    limits: Limits, to: np.ndarray, change: np.ndarray, ready: Prepared, sample: Sample, level: float
+def with_exact(
+    limits: Limits,
+    to: Float[np.ndarray, "targets systems"],
+    moved: Bool[np.ndarray, "targets n"],
+    ready: Prepared,
+    sample: Sample,
+    level: float,
 ) -> Limits:
     """The limits, joined with exact ones where fewer than `FEW_CHANGES` drawn queries say anything new.
 
-    A query says something new if judging changed its value. How many of the population may have changed has
-    an exact limit; in the worst case they are those with the largest room.
+    A query says something new if judging changed its value, or may have changed it. How many of the
+    population may have changed has an exact limit; in the worst case they are those with the largest room.
+
+    Args:
+        limits: of systems and pairs.
+        to: of `contrasts`.
+        moved: whether each drawn query says anything new.
+        ready: of `prepared`.
+        sample: the drawn queries.
+        level: of the intervals.
     """
     plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
-    moved = np.abs(to @ change) > 1e-12
     count = moved.sum(1)
     lows, highs, method = limits.low.copy(), limits.high.copy(), list(limits.method)
     rise, fall = ready.high - ready.before, ready.before - ready.low
     for i in np.flatnonzero((count < FEW_CHANGES) & (limits.most > limits.least)):
-        at_most = _changed(moved[i], ready.is_open, sample, level)
+        at_most = most_moved(moved[i], ready.is_open, sample, level)
 
         def room(values: np.ndarray, at_most: int = at_most) -> float:
-            return _largest(values[ready.is_open], at_most)
+            return largest_sum(values[ready.is_open], at_most)
 
         if ready.of.micro:
             bottoms, tops = np.array([_worst_ratio(ready, s, room) for s in range(len(rise))]).T
@@ -337,6 +385,59 @@ def _with_exact(
     return limits._replace(low=lows, high=highs, method=method)
 
 
+def with_few_others(
+    limits: Limits,
+    to: Float[np.ndarray, "targets systems"],
+    y: Float[np.ndarray, "targets n"],
+    ready: Prepared,
+    sample: Sample,
+    level: float,
+) -> Limits:
+    """The limits, joined with exact ones where nearly all open drawn queries have one value.
+
+    A mean that few queries decide is not normal: Success near 1, a difference near 0. If fewer than
+    `FEW_CHANGES` drawn queries differ from the commonest value, the number of the population that do has an
+    exact limit; in the worst case they are those with the largest room.
+
+    Args:
+        limits: of systems and pairs; those of a micro metric stay.
+        to: of `contrasts`.
+        y: values of the drawn queries.
+        ready: of `prepared`.
+        sample: the drawn queries.
+        level: of the intervals.
+    """
+    drawn = ready.is_open[sample.rows]
+    if ready.of.micro or not drawn.any():
+        return limits
+    lows, highs, method = limits.low.copy(), limits.high.copy(), list(limits.method)
+    plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
+    size = len(ready.is_open)
+    for i in np.flatnonzero(limits.most > limits.least):
+        values, counts = np.unique(np.round(y[i, drawn], 9), return_counts=True)
+        if drawn.sum() - counts.max() >= FEW_CHANGES:
+            continue
+        common = values[counts.argmax()]
+        differs = drawn & (np.abs(y[i] - common) > _SAME_VALUE)
+        at_most = most_moved(differs, ready.is_open, sample, level)
+        low, high = (end[ready.is_open] for end in _room(plus[i], minus[i], ready))
+        middle = np.clip(common, low, high)
+        base = to[i] @ ready.before[:, ~ready.is_open].sum(1) + middle.sum()
+        bottom = (base - largest_sum(middle - low, at_most)) / size
+        top = (base + largest_sum(high - middle, at_most)) / size
+        lows[i] = max(min(lows[i], bottom), limits.least[i])
+        highs[i] = min(max(highs[i], top), limits.most[i])
+        method[i] = "exact"
+    return limits._replace(low=lows, high=highs, method=method)
+
+
+def _room(
+    plus: Float[np.ndarray, "systems"], minus: Float[np.ndarray, "systems"], ready: Prepared
+) -> tuple[Float[np.ndarray, "queries"], Float[np.ndarray, "queries"]]:
+    """The least and the largest value of a target for each query."""
+    return plus @ ready.low - minus @ ready.high, plus @ ready.high - minus @ ready.low
+
+
 def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -> tuple[float, float]:
     """Limits of a micro metric of a system where few queries may have changed."""
     total, known = ready.before[s].sum(), max(ready.answers.sum(), 1.0)
@@ -346,7 +447,7 @@ def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -
     return least, min((total + room(ready.high[s] - ready.before[s])) / known, 1.0)
 
 
-def _changed(moved: np.ndarray, is_open: np.ndarray, sample: Sample, level: float) -> int:
+def most_moved(moved: np.ndarray, is_open: np.ndarray, sample: Sample, level: float) -> int:
     """The most queries that may have changed: the limit of each stratum, at a level that they share."""
     own = 1 - (1 - level) / len(sample.sizes)
     total = 0
@@ -358,7 +459,7 @@ def _changed(moved: np.ndarray, is_open: np.ndarray, sample: Sample, level: floa
     return min(total, int(is_open.sum()))
 
 
-def _largest(values: np.ndarray, count: int) -> float:
+def largest_sum(values: np.ndarray, count: int) -> float:
     """The sum of the largest values."""
     if count >= len(values):
         return float(values.sum())
@@ -376,6 +477,7 @@ def of_prefix_queries(
     *,
     level: float = 0.95,
     pairs: bool = True,
+    of_these: bool = True,
 ) -> Limits:
     """A metric of the first relevant answer of all systems and pairs, from lists judged to random depths.
 
@@ -389,17 +491,20 @@ def of_prefix_queries(
         reached: pi_r.
         level: of the intervals.
         pairs: whether pairs are estimated.
+        of_these: whether these queries are meant, rather than queries like them.
     """
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
     y = of_prefixes(ready.of, people, labels, proxy, sample.rows, deep, reached)
     x = ready.x[:, :, sample.rows]
-    floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
-    # A drawn query is itself estimated where its prefix was cut, so that no finite population corrects the
-    # variance.
-    fit = fitted(to @ y, np.einsum("ts,ksn->ktn", to, x), sample, floor, of_these=False)
-    least, most = _population_bounds(to, ready)
-    limits = _limits(fit, systems, least, most, level, len(sample.rows))
+    x = np.einsum("ts,ksn->ktn", to, x)
+    fit = fitted(to @ y, x, sample, floor_of(ready, to), of_these=of_these)
+    # A drawn query is itself estimated where its prefix was cut. The correction for a finite population is of
+    # the values, rather than of their estimates.
+    cut = cut_variance(ready.of, people, labels, proxy, sample.rows, deep, reached, to) @ sample.weights
+    fit = fit._replace(variance=fit.variance + cut / len(people.queries) * of_these)
+    least, most = population_bounds(to, ready)
+    limits = interval_limits(fit, systems, least, most, level, len(sample.rows))
     assert ready.of.first is not None
     weights = ready.of.first(people.depth)
     if set(weights.tolist()) - {0.0, 1.0}:

@@ -12,11 +12,22 @@ from owkg.errors import ArgumentError
 from owkg.estimation.measures import values
 from owkg.estimation.population import Population
 from owkg.estimation.regression import Fitted, Sample, fitted
-from owkg.estimation.targets import Prepared, contrasts, truths
+from owkg.estimation.targets import (
+    Limits,
+    Prepared,
+    centred,
+    contrasts,
+    floor_of,
+    interval_limits,
+    population_bounds,
+    truths,
+    with_exact,
+    with_few_others,
+)
 
 LEAST_EXPERT = 20
 """The fewest queries that an expert must judge: two slopes are fitted to them."""
-_PRIOR = 5  # queries by which the share of variance that cheap labels leave is drawn to 1
+_PRIOR = 40  # queries by which the share of variance that cheap labels leave is drawn to 1
 
 
 def two_phase(
@@ -51,7 +62,7 @@ def two_phase(
     n2, n1 = y.shape[1], cheap.shape[1]
     if n2 > n1:
         raise ArgumentError("y", f"must have at most the {n1} queries of `cheap`, got {n2}.")
-    expert = Sample(sample.rows[:n2], sample.stratum[:n2], sample.sizes)
+    expert = _first(sample, n2)
     if expert.drawn.min() < 2:
         raise ArgumentError("y", f"must have at least two queries of each stratum, got {expert.drawn.min()}.")
     nothing = np.zeros(len(y))
@@ -102,30 +113,75 @@ def of_two_phases(
     n2 = checks.whole("count", count, LEAST_EXPERT)
     if n2 > len(sample.rows):
         raise ArgumentError("count", f"must be at most the {len(sample.rows)} drawn queries, got {n2}.")
+    return _phases(ready, people, cheap, expert, sample, n2, pairs=pairs, of_these=of_these)[0]
+
+
+def expert_limits(
+    ready: Prepared,
+    people: Population,
+    cheap: Int[np.ndarray, "candidates"],
+    expert: Int[np.ndarray, "candidates"],
+    sample: Sample,
+    count: int,
+    *,
+    level: float = 0.95,
+    pairs: bool = True,
+    of_these: bool = True,
+) -> Limits:
+    """A metric of all systems and pairs under an expert's labels, with Wilson's and Student's limits.
+
+    Where fewer than `FEW_CHANGES` of the expert's queries say anything new, exact limits from these queries
+    join.
+
+    Args: as `of_two_phases`; level: of the intervals.
+
+    Raises:
+        ValueError: as `of_two_phases`.
+    """
+    n2 = checks.whole("count", count, LEAST_EXPERT)
+    fit, change = _phases(ready, people, cheap, expert, sample, n2, pairs=pairs, of_these=of_these)
+    systems = len(people.models)
+    to = contrasts(systems, pairs=pairs)
+    least, most = population_bounds(to, ready)
+    limits = interval_limits(fit, systems, least, most, level, n2)
+    first = _first(sample, n2)
+    limits = with_exact(limits, to, np.abs(to @ change) > 1e-12, ready, first, level)
+    return with_few_others(limits, to, to @ (change + ready.before[:, first.rows]), ready, first, level)
+
+
+def _phases(
+    ready: Prepared,
+    people: Population,
+    cheap: np.ndarray,
+    expert: np.ndarray,
+    sample: Sample,
+    count: int,
+    *,
+    pairs: bool,
+    of_these: bool,
+) -> tuple[Fitted, Float[np.ndarray, "systems n2"]]:
+    """Means of the targets, and by how much the expert changed each system's values."""
     to = contrasts(len(people.models), pairs=pairs)
-    chosen = Sample(sample.rows[:n2], sample.stratum[:n2], sample.sizes)
-    y, ratio, covered = _centred(ready, people, expert, chosen)
-    v, _, _ = _centred(ready, people, cheap, sample)
-    floor = np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
+    chosen = _first(sample, count)
+    found, relevant = _valued(ready, people, expert, chosen)
+    y, ratio, covered = centred(ready, found, relevant, chosen)
+    v, _, _ = centred(ready, *_valued(ready, people, cheap, sample), sample)
     x = np.einsum("ts,ksn->ktn", to, ready.x[:, :, sample.rows])
-    fit = two_phase(to @ y, to @ v, x, sample, floor, of_these=of_these)
-    return fit._replace(mean=fit.mean + to @ ratio, freedom=np.minimum(fit.freedom, covered))
+    fit = two_phase(to @ y, to @ v, x, sample, floor_of(ready, to), of_these=of_these)
+    fit = fit._replace(mean=fit.mean + to @ ratio, freedom=np.minimum(fit.freedom, covered))
+    return fit, found - ready.before[:, chosen.rows]
 
 
-def _centred(
+def _first(sample: Sample, count: int) -> Sample:
+    return Sample(sample.rows[:count], sample.stratum[:count], sample.sizes)
+
+
+def _valued(
     ready: Prepared, people: Population, labels: np.ndarray, sample: Sample
-) -> tuple[Float[np.ndarray, "systems n"], Float[np.ndarray, "systems"], float]:
-    """Values; for a micro metric those of the ratio, linearised, the ratio, and what its answers count as
-    queries."""
+) -> tuple[Float[np.ndarray, "systems n"], Float[np.ndarray, "n"]]:
+    """Values of drawn queries under some labels, and how many answers are relevant."""
     relevant = people.relevant(truths(labels))
-    found = values(ready.of, people, truths(labels), sample.rows, relevant)
-    if not ready.of.micro:
-        return found, np.zeros(len(found)), np.inf
-    answers, weight = relevant[sample.rows], sample.weights
-    mean = float(answers @ weight)
-    ratio = found @ weight / mean
-    covered = (weight * answers).sum() ** 2 / ((weight * answers) ** 2).sum() - len(sample.sizes)
-    return (found - ratio[:, None] * answers) / mean, ratio, max(float(covered), 1.0)
+    return values(ready.of, people, truths(labels), sample.rows, relevant), relevant[sample.rows]
 
 
 def _slopes(y: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "targets covariates"]:

@@ -1,7 +1,8 @@
 """Predictions of a run that may enter a graph at a stated precision, from a few judgements."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,18 +12,21 @@ from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
 from owkg.estimation.acceptance import OneSet, State, one_set, outlook
-from owkg.estimation.nested_sets import Nested, nested
+from owkg.estimation.nested_sets import Nested, nested, pilot_places
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import UNKNOWN
-from owkg.estimation.relation_sets import by_relation
+from owkg.estimation.relation_sets import LEAST_TESTED, by_relation, nested_by_relation
 from owkg.ir import POOLED
-from owkg.judge.qrels import judgements_checked
+from owkg.judge.qrels import judgements_checked, merged
 from owkg.judge.runs import ranked, read_runs, without_known
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 from owkg.kg.names import TOPIC
 from owkg.pools.annotation import judged_in, write_sheet
+from owkg.pools.regions import placed_region, pool_labels
 
 TRIPLE = ("head", "relation", "tail")
+SIZE = 1000
+"""Predictions of a set that is judged one by one, unless somebody says otherwise."""
 DEPTH = 10
 """How many answers of each list are predictions, unless somebody says otherwise."""
 
@@ -43,7 +47,8 @@ class Accepted(NamedTuple):
         errors: those of them that are wrong.
         lower: lower limit of the precision of the whole set, at the level; None of nested sets.
         statements: what is promised, as sentences, and what is not.
-        by: a row a relation: relation, candidates, judged, errors, state, lower; None unless asked for.
+        by: a row a relation: relation, candidates, judged, errors, state, lower (null of nested sets),
+            accepted; None unless asked for.
         following: the candidates to judge next, in the order of the draw.
     """
 
@@ -61,7 +66,9 @@ class Accepted(NamedTuple):
     following: pl.DataFrame
 
 
-def predictions(run: pl.DataFrame, graph: KnowledgeGraph, size: int, *, depth: int = DEPTH) -> pl.DataFrame:
+def predictions(
+    run: pl.DataFrame, graph: KnowledgeGraph, size: int | None = None, *, depth: int = DEPTH
+) -> pl.DataFrame:
     """The best predictions of a system that the graph does not know, best first.
 
     A triple that answers a query for its head and one for its tail is one prediction, with its better score.
@@ -70,13 +77,13 @@ def predictions(run: pl.DataFrame, graph: KnowledgeGraph, size: int, *, depth: i
     Args:
         run: of one system.
         graph: whose facts, of all splits, are known.
-        size: how many predictions.
+        size: how many predictions; None: all.
         depth: how many answers of each list are predictions.
 
     Raises:
         ValueError: naming `run` or `size`, if the run has several systems, or fewer predictions.
     """
-    count = checks.whole("size", size, 1)
+    count = None if size is None else checks.whole("size", size, 1)
     if (run["relation"] == TOPIC).any():
         raise ArgumentError("run", "must answer queries of a graph, got topics.")
     names = run["model"].unique().sort().to_list()
@@ -89,14 +96,15 @@ def predictions(run: pl.DataFrame, graph: KnowledgeGraph, size: int, *, depth: i
         tail=pl.when(is_tail).then("answer").otherwise("entity"),
     ).sort("score", *TRIPLE, "side", descending=[True, False, False, False, False])
     rows = rows.unique(TRIPLE, keep="first", maintain_order=True)
-    if len(rows) < count:
+    if count is not None and len(rows) < count:
         raise ArgumentError(
             "size", f"must be at most the {len(rows):,} predictions to depth {depth}, got {count:,}."
         )
-    return rows.head(count).select(
+    rows = rows if count is None else rows.head(count)
+    return rows.select(
         *TRIPLE,
         "score",
-        place=pl.int_range(1, count + 1),
+        place=pl.int_range(1, len(rows) + 1),
         side="side",
         query="query",
         entity="entity",
@@ -110,11 +118,13 @@ def accept(
     judged: StrPath | pl.DataFrame | Sequence[StrPath] | None = None,
     *,
     precision: float,
-    size: int = 1000,
+    size: int | None = None,
     depth: int = DEPTH,
     system: str | None = None,
     by: str | None = None,
     drawn: int | None = None,
+    pilot: StrPath | pl.DataFrame | Sequence[StrPath] | None = None,
+    pool: StrPath | None = None,
     seed: int = 0,
     ci: float = 0.95,
 ) -> Accepted:
@@ -129,12 +139,17 @@ def accept(
         judged: judgements so far: filled-in sheets or files of qrels, or a frame as of
             `owkg.judge.read_judgements`; None: none yet.
         precision: wanted, in (0, 1].
-        size: predictions of the set; with `drawn`, of the region that nested sets are chosen from.
+        size: predictions of the set, by default 1,000; with `drawn`, of the region that nested sets are
+            chosen from, by default the best ones that are expected to have the precision, and a quarter more.
         depth: how many answers of each list are predictions.
         system: of the run; None: its only one.
         by: "relation" for a promise of each relation; None: of the set.
-        drawn: size of a fixed draw, from which the largest of ten nested sets is accepted; None: one set is
+        drawn: size of a fixed draw, from which the largest of ten nested sets is accepted; by relation, of
+            each relation (relations of fewer than 30 predictions are judged completely). None: one set is
             judged one by one, and may be looked at after each judgement.
+        pilot: judgements that place the region: of `pilot_sheet` or others; with `drawn`. Predictions that
+            they judge are left out. None: known answers of the test split place it.
+        pool: folder of a drawn pool, whose filled-in sheets serve as a pilot, too.
         seed: of the order of the draw.
         ci: level of confidence.
 
@@ -144,16 +159,10 @@ def accept(
     """
     if by not in (None, "relation"):
         raise ArgumentError("by", f"must be relation or absent, got {by!r}.")
-    if by and drawn is not None:
-        raise ArgumentError("drawn", "must be absent by relation: each relation is judged one by one.")
-    facts = graph if isinstance(graph, KnowledgeGraph) else read_graph(graph)
-    lists = run if isinstance(run, pl.DataFrame) else read_runs([run], graph=facts)
-    if system is not None:
-        names = lists["model"].unique().sort().to_list()
-        if system not in names:
-            raise ArgumentError("system", f"must be one of {', '.join(names)}, got {system!r}.")
-        lists = lists.filter(pl.col("model") == system)
-    found = predictions(lists, facts, size, depth=depth)
+    if drawn is None and (pilot is not None or pool is not None):
+        raise ArgumentError("pilot" if pool is None else "pool", "must be absent without `drawn`.")
+    facts, lists = _read(run, graph, system)
+    found, placed = _candidates(lists, facts, precision, size, depth, drawn, by, pilot, pool)
     labels = _labels(
         found, judged if judged is None or isinstance(judged, pl.DataFrame) else judged_in(judged)
     )
@@ -162,13 +171,89 @@ def accept(
     left = order[labels[order] == UNKNOWN]
     following = found[left]
     with naming({"labels": "`judged`"}):
-        if by:
-            return _of_relations(found, labels, order, following, precision, ci)
-        if drawn is not None:
+        if by and drawn is not None:
+            result = _of_nested_relations(found, labels, order, drawn, precision, ci)
+        elif by:
+            result = _of_relations(found, labels, order, following, precision, ci)
+        elif drawn is not None:
             test = nested(labels, order, drawn, precision=precision, level=ci)
-            return _of_nested(found, labels, test, following, drawn)
-        test = one_set(labels, order, precision=precision, level=ci)
-    return _of_set(found, labels, test, following)
+            result = _of_nested(found, labels, test, following, drawn)
+        else:
+            test = one_set(labels, order, precision=precision, level=ci)
+            result = _of_set(found, labels, test, following)
+    return result if placed is None else result._replace(statements=[placed, *result.statements])
+
+
+def pilot_predictions(
+    run: StrPath | pl.DataFrame,
+    graph: StrPath | KnowledgeGraph,
+    rows: int,
+    *,
+    depth: int = DEPTH,
+    system: str | None = None,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Predictions to judge as a pilot of `accept`, spread over the ranking from its top.
+
+    Args:
+        run, graph, depth, system: of `accept`.
+        rows: how many; fewer where places coincide, or there are fewer predictions.
+        seed: of the places.
+
+    Raises:
+        ValueError: naming the argument that is out of range.
+        OSError: if a file cannot be opened.
+    """
+    facts, lists = _read(run, graph, system)
+    found = predictions(lists, facts, depth=depth)
+    count = min(checks.whole("rows", rows, 1), len(found))
+    return found[pilot_places(len(found), count, seed=seed)]
+
+
+def _read(
+    run: StrPath | pl.DataFrame, graph: StrPath | KnowledgeGraph, system: str | None
+) -> tuple[KnowledgeGraph, pl.DataFrame]:
+    """The graph, and the run of one system."""
+    facts = graph if isinstance(graph, KnowledgeGraph) else read_graph(graph)
+    lists = run if isinstance(run, pl.DataFrame) else read_runs([run], graph=facts)
+    if system is not None:
+        names = lists["model"].unique().sort().to_list()
+        if system not in names:
+            raise ArgumentError("system", f"must be one of {', '.join(names)}, got {system!r}.")
+        lists = lists.filter(pl.col("model") == system)
+    return facts, lists
+
+
+def _candidates(
+    lists: pl.DataFrame,
+    facts: KnowledgeGraph,
+    precision: float,
+    size: int | None,
+    depth: int,
+    drawn: int | None,
+    by: str | None,
+    pilot: StrPath | pl.DataFrame | Sequence[StrPath] | None,
+    pool: StrPath | None,
+) -> tuple[pl.DataFrame, str | None]:
+    """The predictions that may be accepted, and how their region was placed."""
+    is_piloted = pilot is not None or pool is not None
+    if size is not None and is_piloted:
+        raise ArgumentError("size", "must be absent with a pilot, which places the region.")
+    if drawn is None or size is not None:
+        return predictions(lists, facts, SIZE if size is None else size, depth=depth), None
+    checks.real_number("precision", precision, 0, 1, closed="high")
+    found = predictions(lists, facts, depth=depth)
+    labels = None
+    if is_piloted:
+        said = [] if pilot is None else [pilot if isinstance(pilot, pl.DataFrame) else judged_in(pilot)]
+        with naming({"judged": "`pool`"}):
+            said += [] if pool is None else [pool_labels(pool)]
+        with naming({"first": "`pilot`", "judged": "`pilot`"}):
+            labels = _labels(found, reduce(merged, said), within=False)
+    region = placed_region(
+        found, labels, lists, facts, precision=precision, depth=depth, by_relation=by is not None
+    )
+    return found[region.rows], region.placed
 
 
 def _counts(labels: Int[np.ndarray, "candidates"]) -> tuple[int, int]:
@@ -233,31 +318,107 @@ def _of_relations(
             "errors": one.found.errors,
             "state": str(one.state),
             "lower": one.found.lower,
+            "accepted": 0,
         }
         for one in tests
         if isinstance(one.found, OneSet)
     ]
-    table = pl.DataFrame(rows).sort("candidates", "relation", descending=[True, False])
     states = {row["relation"]: row["state"] for row in rows}
     good = [name for name, state in states.items() if state == State.ACCEPTED]
     kept = found.filter(pl.col("relation").is_in(good), pl.col("label").is_null() | (pl.col("label") == 1))
     is_open = [name for name, state in states.items() if state == State.OPEN]
-    state = State.ACCEPTED if good else State.OPEN if is_open else State.REFUSED
+    return _by_relations(
+        found, labels, rows, kept, following.filter(pl.col("relation").is_in(is_open)),
+        precision, level, "martingale",
+    )  # fmt: skip
+
+
+def _of_nested_relations(
+    found: pl.DataFrame, labels: np.ndarray, order: np.ndarray, drawn: int, precision: float, level: float
+) -> Accepted:
+    """Nested sets of each relation, from draws of `drawn` predictions each."""
+    names = found["relation"].unique().sort()
+    number = found["relation"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
+    sizes, judged = np.bincount(number), np.bincount(number[labels != UNKNOWN], minlength=len(names))
+    counts = np.where(sizes < LEAST_TESTED, sizes, np.minimum(checks.whole("drawn", drawn, 1), sizes))
+    for one in np.flatnonzero(judged > counts)[:1].tolist():
+        raise ArgumentError(
+            "drawn", f"must be at least the {judged[one]} judged predictions of {names[one]}, got {drawn}."
+        )
+    tests = nested_by_relation(
+        labels, order, number, dict(enumerate(counts.tolist())), precision=precision, level=level
+    )
+    rows = [
+        {
+            "relation": names[one.relation],
+            "candidates": int(sizes[one.relation]),
+            "judged": one.found.judged,
+            "errors": int(one.found.errors[-1]),
+            "state": str(one.state),
+            "lower": None,
+            "accepted": 0,
+        }
+        for one in tests
+        if isinstance(one.found, Nested)
+    ]
+    limits = np.zeros(len(names), np.int64)
+    limits[[one.relation for one in tests]] = [
+        one.found.accepted for one in tests if isinstance(one.found, Nested)
+    ]
+    is_kept = (_turns(number) < limits[number]) & (labels != 0)
+    turn = np.empty(len(found), np.int64)
+    turn[order] = _turns(number[order])
+    wanted = order[((turn < counts[number]) & (labels == UNKNOWN))[order]]
+    return _by_relations(
+        found, labels, rows, found.filter(is_kept), found[wanted], precision, level, "hypergeometric"
+    )
+
+
+def _turns(number: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
+    """How many of the same number stand before each."""
+    order = np.argsort(number, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(number))[:-1]])
+    found = np.empty(len(number), np.int64)
+    found[order] = np.arange(len(number)) - starts[number[order]]
+    return found
+
+
+def _by_relations(
+    found: pl.DataFrame,
+    labels: np.ndarray,
+    rows: list[dict[str, Any]],
+    kept: pl.DataFrame,
+    following: pl.DataFrame,
+    precision: float,
+    level: float,
+    method: str,
+) -> Accepted:
+    counts = dict(kept.group_by("relation").len().rows())
+    rows = [row | {"accepted": counts.get(row["relation"], 0)} for row in rows]
+    table = pl.DataFrame(rows, schema_overrides={"lower": pl.Float64})
+    table = table.sort("candidates", "relation", descending=[True, False])
+    states = [row["state"] for row in rows]
+    good = states.count(State.ACCEPTED)
+    state = State.ACCEPTED if good else State.OPEN if State.OPEN in states else State.REFUSED
     judged, errors = _counts(labels)
+    what = "are accepted" if method == "martingale" else "have an accepted set"
     said = [
-        f"{len(good):,} of {len(states):,} relations are accepted at a precision of at least {precision:g}, "
-        f"each with "
+        f"{good:,} of {len(states):,} relations {what} at a precision of at least {precision:g}, each with "
         f"{100 * level:g} % confidence.",
         "Each relation is a promise of its own: of many accepted ones some may lack the precision.",
     ]
     return Accepted(
-        state, precision, level, "martingale", found, kept, judged, errors, None, said, table,
-        following.filter(pl.col("relation").is_in(is_open)),
-    )  # fmt: skip
+        state, precision, level, method, found, kept, judged, errors, None, said, table, following
+    )
 
 
-def _labels(found: pl.DataFrame, judged: pl.DataFrame | None) -> Int[np.ndarray, "candidates"]:
-    """What is judged of each prediction, whichever of its two queries asked for it."""
+def _labels(
+    found: pl.DataFrame, judged: pl.DataFrame | None, *, within: bool = True
+) -> Int[np.ndarray, "candidates"]:
+    """What is judged of each prediction, whichever of its two queries asked for it.
+
+    With `within`, judgements of other triples are an error.
+    """
     if judged is None:
         return np.full(len(found), UNKNOWN)
     is_tail = pl.col("side") == "tail"
@@ -274,13 +435,12 @@ def _labels(found: pl.DataFrame, judged: pl.DataFrame | None) -> Int[np.ndarray,
             "judged", f"must not contradict itself: {row['answer']!r} to {row['query']!r} is both."
         )
     other = said.join(found, on=TRIPLE, how="anti", maintain_order="left")
-    if len(other):
+    if within and len(other):
         row = other.row(0, named=True)
         raise ArgumentError(
             "judged",
             f"must be of the {len(found):,} predictions: {row['answer']!r} to {row['query']!r} is none; "
-            f"another size, "
-            "depth or run has others.",
+            "another size, depth, run or pilot has others.",
         )
     said = said.select(*TRIPLE, "right").unique()
     labels = found.join(said, on=TRIPLE, how="left", maintain_order="left")["right"]

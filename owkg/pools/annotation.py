@@ -16,7 +16,7 @@ from owkg.files.delimited import header, read_text_table
 from owkg.files.lines import line_error, read_lines, split_lines
 from owkg.files.storage import written_aside
 from owkg.ir import POOLED
-from owkg.ir.trec import TOPIC
+from owkg.ir.trec import TOPIC, read_qrels
 from owkg.judge.qrels import merged, read_judgements
 from owkg.judge.schema import ASKED, QRELS, checked
 from owkg.kg.names import query_parts
@@ -37,7 +37,8 @@ _WORDS = {
     **dict.fromkeys(("0", "n", "no", "false", "not relevant", "nonrelevant"), 0),
     **dict.fromkeys(("?", "unsure"), POOLED),
 }
-_SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
+LABELS_SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
+"""Words of a label, for messages."""
 # A query's text, and what is left of it: 'head|relation' or 'relation|tail'.
 
 
@@ -166,12 +167,13 @@ def read_sheet(
         for row in bad.arg_true().head(1):
             raise ValueError(f"{place(row)}: the {column} {must}, got {table[column][row]!r}.")
 
-    label = table["label"].str.strip_chars().str.to_lowercase()
+    label = table["label"].str.strip_chars()
     if blank:
         label = label.replace("", "?")
-    refuse(label == "", "label", f"must not be blank, but {_SHOWN}; or the row be deleted")
-    refuse(~label.is_in(list(_WORDS)), "label", f"must be {_SHOWN}")
-    table = table.with_columns(relevance=label.replace_strict(_WORDS, return_dtype=pl.Int64))
+    refuse(label == "", "label", f"must not be blank, but {LABELS_SHOWN}; or the row be deleted")
+    relevance = labels_in(label)
+    refuse(relevance.is_null(), "label", f"must be {LABELS_SHOWN}")
+    table = table.with_columns(relevance=relevance)
     topics = candidates is not None and (checked("candidates", candidates, POOL)["relation"] == TOPIC).all()
     asked = _asked(table["question_id"], topics=topics)
     refuse(asked["relation"].is_null(), "question_id", "must be as it was written, head|relation|? or so")
@@ -197,30 +199,57 @@ def read_sheet(
     return frame.unique(["query", "answer"], keep="first", maintain_order=True).select(QRELS)
 
 
-def judged_in(paths: StrPath | Sequence[StrPath], candidates: pl.DataFrame | None = None) -> pl.DataFrame:
+def labels_in(words: pl.Series) -> pl.Series:
+    """The relevance that an annotator's words say: 1, 0, -1 (not judged); null for other words."""
+    low = words.str.strip_chars().str.to_lowercase().replace({"1.0": "1", "0.0": "0"})
+    return low.replace_strict(_WORDS, default=None, return_dtype=pl.Int64)
+
+
+def judged_in(
+    paths: StrPath | Sequence[StrPath],
+    candidates: pl.DataFrame | None = None,
+    *,
+    name: str = "judged",
+    check: Callable[[Path, pl.DataFrame], None] | None = None,
+) -> pl.DataFrame:
     """The judgements in files of qrels, and in sheets whose blank labels are not judged yet.
 
     Args:
         paths: of the files, one or several.
         candidates: that sheets may ask about; None: any that is a query will do.
+        name: of the argument that the files are from, for messages.
+        check: takes each file with its judgements, and raises what is wrong with them.
 
     Raises:
-        ValueError: naming file and line, if one is malformed; naming `judged`, if there is none or two files
-            contradict each other.
+        ValueError: naming file and line, if one is malformed; naming the argument, if there is none or two
+            files contradict each other.
         OSError: if a file cannot be opened.
     """
     several = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    files = [checks.path("judged", path) for path in several]
+    files = [checks.path(name, path) for path in several]
     if not files:
-        raise ArgumentError("judged", "must name at least one file, got none.")
+        raise ArgumentError(name, "must name at least one file, got none.")
     each = [
         read_sheet(file, candidates, blank=True)
         if is_sheet(file)
         else read_judgements(file, topics="allowed")
         for file in files
     ]
-    with naming({"first": "`judged`"}):
+    for file, own in zip(files, each, strict=True):
+        if check is not None:
+            check(file, own)
+    with naming({"first": f"`{name}`"}):
         return reduce(merged, (own.select(QRELS) for own in each))
+
+
+def judged_place(path: Path, query: str, answer: str) -> str:
+    """Where a judgement stands in a file of qrels or a sheet: "path, line N", or the path alone."""
+    if is_sheet(path):
+        table, place = sheet_rows(path)
+        rows = ((table["question_id"] == query) & (table["answer_id"] == answer)).arg_true()
+        return place(int(rows[0])) if len(rows) else str(path)
+    said = read_qrels(path, topics="allowed").filter(query=query, answer=answer)["line"].drop_nulls()
+    return f"{path}, line {said[0]}" if len(said) else str(path)
 
 
 def sheet_rows(path: StrPath) -> tuple[pl.DataFrame, Callable[[int], str]]:
@@ -248,7 +277,8 @@ def sheet_rows(path: StrPath) -> tuple[pl.DataFrame, Callable[[int], str]]:
 def is_sheet(path: Path) -> bool:
     """Whether the first line of a file has the columns of a sheet."""
     with path.open("rb") as file:
-        return set(_NEEDED) <= set(file.readline(2**16).decode("utf-8", "replace").strip().split("\t"))
+        first = file.readline(2**16).decode("utf-8-sig", "replace")
+        return set(_NEEDED) <= set(first.strip().split("\t"))
 
 
 def has_source(path: StrPath) -> bool:

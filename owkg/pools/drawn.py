@@ -1,7 +1,7 @@
 """The files of a design in the folder of a pool: what could be drawn, what is drawn, sheets in order."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import polars as pl
 from jaxtyping import Int
 
 from owkg.errors import ArgumentError
-from owkg.estimation.drawing import Asked, Drawing, Unit, depths, draw, require_possible
-from owkg.estimation.estimate import DrawnPool
+from owkg.estimation.drawing import Drawing, Unit, depths, draw, require_possible
+from owkg.estimation.judged import DrawnPool
 from owkg.estimation.permanent import permanent_numbers
 from owkg.estimation.population import Population, population
 from owkg.estimation.prefixes import BEYOND, SURE
@@ -24,6 +24,7 @@ from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.design import Design, write_design
 from owkg.pools.read_back import pool_card, require_as_written
 from owkg.pools.templates import read_templates
+from owkg.pools.units import asked_of
 
 DESIGN = "design.json"
 """What says how units are drawn, and how many."""
@@ -32,45 +33,29 @@ DRAWN = "design.tsv"
 FRAME = "frame.parquet"
 """All units that could be drawn, with their strata."""
 _VERSION = 1
-_UNITS = ", ".join(f"{unit}:N" for unit in Unit)
 
 
-def asked_of(text: str, strata: str | None = None, aims: str | None = None) -> Asked:
-    """What a user asks to draw.
-
-    Args:
-        text: queries:60, prefixes:100, candidates:400 or below:400.
-        strata: "size", or None.
-        aims: what candidates are drawn for: metrics, such as "p@10", or a pair and metrics, "A-B" or
-            "A-B:p@10"; None: P at the depth of the pool.
-
-    Raises:
-        ValueError: naming `draw` or `for`.
-    """
-    name, _, count = text.partition(":")
-    if name not in tuple(Unit) or not count.isdecimal() or not int(count):
-        raise ArgumentError("draw", f"must be one of {_UNITS}, N a whole number of at least 1, got {text!r}.")
-    pair = None
-    if aims is not None and "-" in aims:
-        pair, _, aims = aims.partition(":")
-    names = [one.strip() for one in (aims or "").split(",") if one.strip()]
-    return Asked(Unit(name), int(count), strata, names, pair)
-
-
-def drawn_pool(lists: pl.DataFrame, known: pl.DataFrame, settings: Mapping[str, Any]) -> DrawnPool:
+def drawn_pool(
+    lists: pl.DataFrame,
+    known: pl.DataFrame,
+    settings: Mapping[str, Any],
+    categories: dict[str, str] | None = None,
+) -> DrawnPool:
     """The pool of some lists with a design drawn from it.
 
     Args:
         lists: runs, to the depth that the design reaches.
         known: judgements before the draw.
         settings: depth, draw, strata, for, below_depth, seed.
+        categories: the category of each relation; None: not known.
     """
     depth = settings["depth"]
     asked = asked_of(settings["draw"], settings["strata"], settings["for"])
     people = population(lists, _reach(asked.unit, settings), known)
     proxy = free_proxy(people)
     drawing = draw(people, asked, seed=settings["seed"], proxy=proxy, below=depth)
-    return DrawnPool(people, drawing, proxy, known, depth)
+    aimed = asked if asked.aims or asked.pair else None
+    return DrawnPool(people, drawing, proxy, known, depth, categories, aimed)
 
 
 def reach_of(settings: Mapping[str, Any]) -> int:
@@ -116,8 +101,22 @@ def asked_candidates(drawn: DrawnPool, batch: int = 0) -> pl.DataFrame:
     return rows[np.argsort(at[chosen], kind="stable")]
 
 
-def write_drawn(folder: Path, drawn: DrawnPool, settings: Mapping[str, Any], sheets: list[str]) -> None:
-    """Writes the design of a pool, what could be drawn and what is drawn."""
+def write_drawn(
+    folder: Path,
+    drawn: DrawnPool,
+    settings: Mapping[str, Any],
+    sheets: Sequence[str],
+    added: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Writes the design of a pool, what could be drawn and what is drawn.
+
+    Args:
+        folder: of the pool.
+        drawn: the pool.
+        settings: strata and for, as they were given.
+        sheets: of the batches.
+        added: systems that joined after the draw, with their sheets.
+    """
     people, drawing = drawn.people, drawn.drawing
     frame = _units(people, drawing.unit, drawing.frame).with_columns(
         stratum=pl.Series(drawing.stratum, dtype=pl.Int32)
@@ -144,11 +143,13 @@ def write_drawn(folder: Path, drawn: DrawnPool, settings: Mapping[str, Any], she
         "for": settings["for"],
         "prefixes": {"sure": SURE, "beyond": BEYOND} if drawing.deep is not None else None,
         "frame": {"units": len(drawing.frame), "sha256": checksum(folder / FRAME)},
+        "categories": drawn.categories,
         "sizes": drawing.sizes.tolist(),
         "batches": [
             {"drawn": batch.tolist(), "sheet": sheet}
             for batch, sheet in zip(drawing.batches, sheets, strict=True)
         ],
+        "added": list(added),
     }
     with written_aside(folder / DESIGN) as aside:
         aside.write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
@@ -175,7 +176,7 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
             f"are "
             "known answers and no sample; owkg pool --draw makes a pool that has one."
         )
-    require_as_written(folder, card, changed=False)
+    require_as_written(folder, card, changed=False, advice=", so that its draw is not known")
     said = _said(file)
     known = read_judgements(folder / "pool.qrels", topics="allowed").filter(pl.col("relevance") >= 0)
     lists = read_runs([folder / "runs.trec.gz"], topics="allowed")
@@ -190,10 +191,22 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
     drawing = Drawing(unit, said["seed"], frame, stratum, place, batches, None)
     if unit is Unit.PREFIXES:
         drawing = drawing._replace(deep=depths(people, drawing.seed))
-    if drawing.sizes.tolist() != said["sizes"] or (drawing.counts > drawing.sizes).any():
+    if (
+        drawing.sizes.tolist() != said["sizes"]
+        or ((drawing.counts < 0) | (drawing.counts > drawing.sizes)).any()
+    ):
         raise ValueError(f"{file}: the strata are not those of {FRAME}.")
-    sheets = [batch["sheet"] for batch in said["batches"]]
-    return DrawnPool(people, drawing, free_proxy(people), known, said["depth"]), sheets
+    several = [one["sheet"] for one in (*said["batches"], *said.get("added", ())) if one["sheet"]]
+    proxy, aims = free_proxy(people), said.get("for")
+    aimed = asked_of(f"{unit}:1", None, aims) if aims else None
+    pool = DrawnPool(people, drawing, proxy, known, said["depth"], said.get("categories"), aimed)
+    return pool, list(dict.fromkeys(several))
+
+
+def design_of(folder: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """The sheets of the batches, and the systems that joined after the draw."""
+    said = _said(folder / DESIGN)
+    return [batch["sheet"] for batch in said["batches"]], list(said.get("added", ()))
 
 
 def _said(file: Path) -> dict[str, Any]:
@@ -245,39 +258,47 @@ def draw_more(
         ValueError: naming the folder or `more`.
     """
     drawn, sheets = read_drawn(folder)
-    drawn = drawn._replace(drawing=drawn.drawing.more(count))
-    batch = len(sheets)
-    rows = asked_candidates(drawn, batch)
-    name = f"sheet{batch + 1}.tsv"
-    if len(rows):
-        labels, descriptions = ({}, {}) if names is None else read_names(names)
-        relations = drawn.people.queries["relation"].unique().to_list()
-        own = {} if templates is None else read_templates(templates, relations)
-        words = {"labels": labels, "descriptions": descriptions, "templates": own, "source": source}
-        write_sheet(rows, folder / name, seed=drawn.drawing.seed, in_order=True, **words)
-        write_design(folder / name, Design.DRAWN, depth=drawn.depth)
+    drawn = drawn.more(count)
+    of_batches, added = design_of(folder)
+    rows = asked_candidates(drawn, len(of_batches))
+    name = f"sheet{len(sheets) + 1}.tsv"
+    written = write_batch(folder / name, rows, drawn, names=names, templates=templates, source=source)
     card = read_metadata(folder)
-    write_drawn(folder, drawn, card["settings"], [*sheets, name])
+    write_drawn(folder, drawn, card["settings"], [*of_batches, name], added)
     left = card["to_judge"] + card["beyond_budget"]
     now = checksums(folder)
-    kept = {name: sha for name, sha in card["sha256"].items() if name not in (DESIGN, DRAWN)}
     card |= {
         "to_judge": card["to_judge"] + len(rows),
         "beyond_budget": left - card["to_judge"] - len(rows),
-        "sha256": kept
-        | {one: now[one] for one in (DESIGN, DRAWN, name, f"{name}{'.design.json'}") if one in now},
+        "sha256": card["sha256"] | {one: now[one] for one in (DESIGN, DRAWN, *written)},
     }
     write_metadata(folder, card)
     return folder / name, len(rows), drawn
 
 
-def require_same_runs(folder: Path, runs: Iterable[Path]) -> None:
-    """Raises ValueError if files are not those that were pooled."""
-    pooled = {one["sha256"]: one["file"] for one in pool_card(folder)["runs"]}
-    for path in runs:
-        if checksum(path) not in pooled:
-            raise ValueError(
-                f"{path}: is none of the runs of {folder} ({', '.join(pooled.values())}), or has changed "
-                f"since: "
-                "only pooled systems have an estimate."
-            )
+def write_batch(
+    path: Path,
+    rows: pl.DataFrame,
+    drawn: DrawnPool,
+    *,
+    names: Path | None = None,
+    templates: Path | None = None,
+    source: str | None = None,
+) -> list[str]:
+    """Writes a further sheet of a drawn pool, if it has rows, and its design; gives the names of the files.
+
+    Args:
+        path: of the sheet.
+        rows: candidates in the order of judging.
+        drawn: the pool.
+        names, templates, source: of `draw_more`.
+    """
+    if rows.is_empty():
+        return []
+    labels, descriptions = ({}, {}) if names is None else read_names(names)
+    relations = drawn.people.queries["relation"].unique().to_list()
+    own = {} if templates is None else read_templates(templates, relations)
+    words = {"labels": labels, "descriptions": descriptions, "templates": own, "source": source}
+    write_sheet(rows, path, seed=drawn.drawing.seed, in_order=True, **words)
+    write_design(path, Design.DRAWN, depth=drawn.depth)
+    return [path.name, f"{path.name}.design.json"]

@@ -1,7 +1,9 @@
 """Estimates from the folder of a pool with a design, and from sheets that are filled in."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -10,44 +12,63 @@ from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.estimation import estimate as estimation
 from owkg.estimation.annotators import ErrorRates
-from owkg.estimation.estimate import DrawnPool, Estimate
-from owkg.files.delimited import read_text_table
-from owkg.files.parquet import read_parquet
+from owkg.estimation.estimate import Estimate, Gaps
+from owkg.estimation.judged import DrawnPool, not_drawn, outside_draw
 from owkg.files.storage import checksum, read_metadata
 from owkg.judge.schema import QRELS
-from owkg.pools.annotation import judged_in
+from owkg.kg.read import Reading
+from owkg.pools.annotation import judged_in, judged_place
 from owkg.pools.drawn import read_drawn
+from owkg.pools.gold import gold_rates
+from owkg.pools.looked import read_looks, record_look
+from owkg.pools.tables import placed_table
+from owkg.pools.unpooled import unpooled_lists
+
+Judgements = StrPath | pl.DataFrame | Sequence[StrPath]
 
 
 def estimate(
     pool: StrPath | DrawnPool,
-    judged: StrPath | pl.DataFrame | Sequence[StrPath] | None = None,
+    judged: Judgements | None = None,
     metrics: str | Iterable[str] | None = None,
     *,
     compare: bool = True,
     proxies: Mapping[str, StrPath | pl.DataFrame] | None = None,
-    errors: ErrorRates | None = None,
+    errors: ErrorRates | StrPath | pl.DataFrame | None = None,
+    expert: Judgements | None = None,
     exact: bool = False,
+    gaps: Gaps = "refuse",
     looks: Sequence[int] | None = None,
+    others: Mapping[str, Any] | Sequence[StrPath] | pl.DataFrame | None = None,
+    kg: StrPath | None = None,
+    reading: Reading | None = None,
     ci: float = 0.95,
     of_these: bool = True,
 ) -> Estimate:
     """Metrics of all systems as if the whole pool were judged, from judgements drawn by its design.
 
     Args:
-        pool: folder that `owkg pool --draw` wrote, or a pool in memory.
+        pool: folder that `owkg pool --draw` wrote, which records each look; or a pool in memory.
         judged: filled-in sheets or files of qrels, or a frame of judgements; None: the sheets in the folder.
         metrics: names such as rr, p@10, ap, mrr; None: those that the design answers.
         compare: whether the differences of all pairs of systems are estimated.
         proxies: further probabilities of candidates by name: files or frames with the columns query, answer,
             probability.
-        errors, exact, looks: of `owkg.estimation.estimate`.
+        errors: how often annotators err: rates, or gold items of `owkg.pools.gold.gold_rates` to count them
+            on.
+        expert: judgements by an expert of the first drawn queries: sheets, qrels or a frame.
+        exact, gaps, looks: of `owkg.estimation.estimate`.
+        others: runs of systems that were not pooled, which get bounds alone: of `owkg.judge.read_runs`, or a
+            frame.
+        kg: folder of the graph, with `others`: the known answers that left the lists of the pool leave
+            theirs.
+        reading: how the folder of the graph is read; None: by its files.
         ci: level of the intervals.
         of_these: whether the queries of the runs are meant, rather than queries like them.
 
     Raises:
         ValueError: if the pool has no design, a judgement is outside the draw, the design does not answer a
-            metric, a drawn unit is skipped, or too few are judged.
+            metric, a drawn unit is skipped, too few are judged, or a third look has no plan (`looks`).
         OSError: if a file cannot be opened.
     """
     if isinstance(pool, DrawnPool):
@@ -55,18 +76,58 @@ def estimate(
     else:
         folder = checks.path("pool", pool)
         drawn, sheets = read_drawn(folder)
+    before = None if folder is None else read_looks(folder)
+    rates = errors if errors is None or isinstance(errors, ErrorRates) else gold_rates(errors)
     tables = {
-        name: one if isinstance(one, pl.DataFrame) else read_proxy(Path(one))
+        name: one if isinstance(one, pl.DataFrame) else placed_table(checks.path("proxy", one))[0]
         for name, one in (proxies or {}).items()
     }
     if judged is None:
         if folder is None:
             raise ArgumentError("judged", "must be given for a pool in memory.")
         judged = filled_sheets(folder, sheets)
-    if not isinstance(judged, pl.DataFrame):
-        judged = judged_in(judged, drawn.people.asked())
-    options = {"errors": errors, "exact": exact, "looks": looks, "ci": ci, "of_these": of_these}
-    return estimation(drawn, judged, metrics, compare=compare, proxies=tables, **options)
+    if others is not None and not isinstance(others, pl.DataFrame):
+        if folder is None:
+            raise ArgumentError("others", "must be a frame for a pool in memory.")
+        others = unpooled_lists(folder, drawn, others, kg, reading)
+    elif kg is not None:
+        raise ArgumentError("kg", "has no effect without runs of systems that were not pooled.")
+    found = estimation(
+        drawn,
+        _judgements(drawn, judged, "judged"),
+        metrics,
+        compare=compare,
+        proxies=tables,
+        errors=rates,
+        expert=None if expert is None else _judgements(drawn, expert, "expert"),
+        exact=exact,
+        gaps=gaps,
+        looks=looks,
+        before=None if before is None else before.looks,
+        others=others,
+        ci=ci,
+        of_these=of_these,
+    )
+    if folder is None or before is None:
+        return found
+    sums = {
+        name: checksum(Path(one)) for name, one in (proxies or {}).items() if isinstance(one, str | PathLike)
+    }
+    return found._replace(notes=found.notes + record_look(folder, before, found.looks, sums))
+
+
+def _judgements(drawn: DrawnPool, said: Judgements, name: str) -> pl.DataFrame:
+    """A frame of judgements as it is, or those in files, all of them of what was drawn."""
+    if isinstance(said, pl.DataFrame):
+        return said
+
+    def check(file: Path, own: pl.DataFrame) -> None:
+        other = outside_draw(drawn, own.filter(pl.col("relevance") >= 0))
+        if len(other):
+            query, answer = other.select("query", "answer").row(0)
+            raise ValueError(f"{judged_place(file, query, answer)}: {not_drawn(other)}")
+
+    return judged_in(said, drawn.people.asked(), name=name, check=check)
 
 
 def drawn_judgements(folder: Path) -> tuple[DrawnPool, pl.DataFrame]:
@@ -101,13 +162,3 @@ def written_into(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
     written = read_metadata(folder)["sha256"]
     paths = [folder / name for name in sheets if (folder / name).is_file()]
     return [path for path in paths if checksum(path) != written.get(path.name)]
-
-
-def read_proxy(path: Path) -> pl.DataFrame:
-    """Probabilities from a table of text or Parquet with the columns query, answer and probability.
-
-    Raises:
-        ValueError: naming the file, if it is no table.
-        OSError: if it cannot be opened.
-    """
-    return read_parquet(path) if path.suffix.lower() == ".parquet" else read_text_table(path)[0]

@@ -10,20 +10,30 @@ import polars as pl
 
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
+from owkg.estimation.estimate import DrawnPool
 from owkg.estimation.measures import measures
-from owkg.estimation.plan import plan
+from owkg.estimation.plan import plan, units_for, wished
 from owkg.estimation.population import population
 from owkg.estimation.proxy import free_proxy
 from owkg.files.storage import checksum, checksums, made_folder, versions, write_metadata
 from owkg.ir import POOLED
 from owkg.ir.trec import TOPIC
-from owkg.judge.qrels import judged_for, merged, qrels_from_graph, read_judgements, write_judgements
+from owkg.judge.qrels import (
+    judged_for,
+    judgements_checked,
+    merged,
+    qrels_from_graph,
+    read_judgements,
+    write_judgements,
+)
 from owkg.judge.runs import aligned, read_runs, top, without_known, write_run
+from owkg.judge.schema import RUN, checked
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 from owkg.kg.read import Reading
 from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.design import MADE_BY, design_of_pool, write_design
 from owkg.pools.drawn import asked_candidates, drawn_pool, reach_of, write_drawn
+from owkg.pools.missing import with_categories
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
 from owkg.pools.templates import Templates, addresses, read_templates
@@ -44,28 +54,71 @@ _SHOWN = ("side", "entity", "relation", "answer")
 _NONE = KnowledgeGraph((), (TOPIC,), {})
 
 
-def planned(
-    runs: Mapping[str, Any] | Sequence[StrPath],
-    kg: StrPath | None,
+Runs = Mapping[str, Any] | Sequence[StrPath] | pl.DataFrame
+"""Runs of `owkg.judge.read_runs`: paths, paths and dictionaries by name, or a frame."""
+Graph = StrPath | KnowledgeGraph | None
+"""A graph or its folder; None: there is none, and the queries are topics."""
+
+
+def drawn_in_memory(
+    runs: Runs,
+    kg: Graph,
     settings: dict[str, Any],
-    metrics: str,
     *,
     reading: Reading | None = None,
     tables: TableReading = PLAIN,
-) -> tuple[pl.DataFrame, list[str]]:
-    """The plan of `owkg.estimation.plan` for a pool that is not written; and its notes.
+) -> tuple[DrawnPool, list[str]]:
+    """A pool with the design drawn from it, which is not written; and its notes.
 
     Args:
         runs, kg, settings, reading, tables: of `write_pool`.
-        metrics: names, separated by commas; those without a cut-off have the depth of the pool.
     """
-    names = [one.strip() for one in metrics.split(",") if one.strip()]
-    measures(names, settings["depth"])  # before the runs are read
-    sources = list(runs.values() if isinstance(runs, Mapping) else runs)
-    paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
-    made = _made(runs, paths, None if kg is None else Path(kg), reading or Reading(), settings, tables)
-    people = population(made.run, settings["depth"], made.qrels)
-    return plan(people, free_proxy(people), names), made.said["notes"]
+    made = _made(runs, kg, reading or Reading(), settings, tables)
+    return drawn_pool(made.run, made.qrels, settings, made.categories), made.said["notes"]
+
+
+class Plan(NamedTuple):
+    """What intervals to expect of a pool before anything is judged.
+
+    Attributes:
+        widths: of `owkg.estimation.plan`, a row for each metric, design and size.
+        wishes: of `owkg.estimation.units_for`, a row for each wish and design; None: nothing is wished for.
+        notes: what to know of the pool.
+    """
+
+    widths: pl.DataFrame
+    wishes: pl.DataFrame | None
+    notes: list[str]
+
+
+def planned(
+    runs: Runs,
+    kg: Graph,
+    settings: dict[str, Any],
+    metrics: Sequence[str],
+    widths: Mapping[str, float] | None = None,
+    *,
+    reading: Reading | None = None,
+    tables: TableReading = PLAIN,
+    ci: float = 0.95,
+) -> Plan:
+    """The plan for a pool that is not written.
+
+    Args:
+        runs, kg, settings, reading, tables: of `write_pool`.
+        metrics: names; those without a cut-off have the depth of the pool.
+        widths: wished widths of intervals by name of the metric.
+        ci: level of the intervals.
+    """
+    depth = settings["depth"]
+    measures(metrics, depth)  # before the runs are read
+    if widths is not None:
+        wished(widths, depth)
+    made = _made(runs, kg, reading or Reading(), settings, tables)
+    people = population(made.run, depth, made.qrels)
+    proxy = free_proxy(people)
+    wishes = None if widths is None else units_for(people, proxy, widths, ci=ci)
+    return Plan(plan(people, proxy, metrics, ci=ci), wishes, made.said["notes"])
 
 
 class _Made(NamedTuple):
@@ -75,12 +128,13 @@ class _Made(NamedTuple):
     pool: pl.DataFrame  # with rule, relevance and judged_by
     qrels: pl.DataFrame
     relations: Sequence[str]
+    categories: dict[str, str] | None  # of the relations that are asked
     said: dict[str, Any]
 
 
 def write_pool(
-    runs: Mapping[str, Any] | Sequence[StrPath],
-    kg: StrPath | None,
+    runs: Runs,
+    kg: Graph,
     out: Path,
     settings: dict[str, Any],
     *,
@@ -94,10 +148,11 @@ def write_pool(
     """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
 
     Args:
-        runs: runs, of `owkg.judge.read_runs`: paths, or paths and dictionaries by name.
-        kg: folder of the graph; None: there is none, and the queries are topics.
+        runs: paths, paths and dictionaries by name, or a frame of `owkg.judge.read_runs`.
+        kg: the graph or its folder; None: there is none, and the queries are topics.
         out: the folder, whole or not there.
-        settings: depth, truth, closed_world, covered, filter, rules, min_share, budget, intersect, sampled,
+        settings: depth, truth (a split, a file of qrels, a frame of judgements, or None), closed_world,
+            covered, filter, rules, min_share, budget, intersect, sampled,
             sample (whether a design is drawn or planned), draw, strata, for, below_depth, seed.
         names: file of readable names, for the sheet; None: none.
         overwrite: whether a folder that this command wrote is replaced.
@@ -108,12 +163,11 @@ def write_pool(
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
-    sources = list(runs.values() if isinstance(runs, Mapping) else runs)
-    paths = [Path(one) for one in sources if not isinstance(one, Mapping)]
+    paths = paths_of(runs)
     with made_folder(out, made_by=MADE_BY, inputs=paths, overwrite=overwrite) as folder:
         labels, descriptions = ({}, {}) if names is None else read_names(names)
         graph_said = reading or Reading()
-        made = _made(runs, paths, None if kg is None else Path(kg), graph_said, settings, tables)
+        made = _made(runs, kg, graph_said, settings, tables)
         table = made.pool.with_columns(pl.col("models").list.join(","))
         table.write_csv(folder / "pool.tsv", separator="\t")
         write_judgements(made.qrels, folder / "pool.qrels")
@@ -121,7 +175,7 @@ def write_pool(
         left = made.pool.filter(pl.col("relevance") == POOLED)
         drawn = None
         if settings["draw"]:
-            drawn = drawn_pool(made.run, made.qrels, settings)
+            drawn = drawn_pool(made.run, made.qrels, settings, made.categories)
             asked = asked_candidates(drawn)
         else:
             asked = within_budget(left, settings["budget"], seed=settings["seed"])
@@ -135,6 +189,8 @@ def write_pool(
             made.said["notes"] += _unworded(asked, own)
         inputs = [{"file": path.name, "sha256": checksum(path)} for path in paths]
         told = {name: value for name, value in settings.items() if settings["draw"] or name not in _OF_DRAWS}
+        if isinstance(told["truth"], pl.DataFrame):
+            told["truth"] = "judgements in memory"
         card = {"made_by": MADE_BY, "versions": versions(), "runs": inputs, "settings": told}
         made.said["notes"] += _unasked(left, asked) if drawn is None else []
         beyond = max(len(left) - len(asked), 0)
@@ -154,14 +210,27 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in names}
 
 
+def paths_of(runs: Runs) -> list[Path]:
+    """The files among some runs."""
+    if isinstance(runs, pl.DataFrame):
+        return []
+    sources = list(runs.values() if isinstance(runs, Mapping) else runs)
+    return [Path(one) for one in sources if not isinstance(one, Mapping)]
+
+
+def require_runs(paths: Sequence[Path]) -> None:
+    """Raises ValueError naming the file, if one of which judgements are drawn is a rank table."""
+    for path in filter(holds_ranks, paths):
+        raise ValueError(
+            f"{path}: is a rank table, whose lists hold tested answers alone; a draw needs the runs "
+            "(owkg evaluate --lists writes them)."
+        )
+
+
 def _made(
-    runs: Any,
-    paths: Sequence[Path],
-    kg: Path | None,
-    reading: Reading,
-    settings: dict[str, Any],
-    tables_said: TableReading,
+    runs: Runs, kg: Graph, reading: Reading, settings: dict[str, Any], tables_said: TableReading
 ) -> _Made:
+    paths = paths_of(runs)
     if settings["sample"]:
         if settings["rules"]:
             raise ArgumentError(
@@ -169,18 +238,16 @@ def _made(
                 "must be absent where judgements are drawn: rules reject true answers, which "
                 "estimates would repeat.",
             )
-        if wrong := [path for path in paths if holds_ranks(path)]:
-            raise ValueError(
-                f"{wrong[0]}: is a rank table, whose lists hold tested answers alone; a draw needs the runs "
-                f"(owkg evaluate "
-                "--lists writes them)."
-            )
+        require_runs(paths)
         reach_of(settings)
     if tables_said.said and not any(holds_ranks(path) for path in paths):
         raise ArgumentError(tables_said.said, "is of rank tables, and every file is a TREC run.")
     with naming({"paths": "`runs`"}), _warned() as notes:
-        known = None if kg is None else read_graph(kg, **reading._asdict())
-        read = read_runs(runs, topics="allowed", graph=known, reading=tables_said)
+        known = kg if isinstance(kg, KnowledgeGraph | None) else read_graph(kg, **reading._asdict())
+        if isinstance(runs, pl.DataFrame):
+            read = checked("runs", runs, RUN)
+        else:
+            read = read_runs(runs, topics="allowed", graph=known, reading=tables_said)
     graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
         raise ArgumentError("rule", "must be absent for topics, which have no relations.")
@@ -213,7 +280,7 @@ def _made(
     if settings["rules"]:
         marked = _marked(graph, candidates, truth, splits, settings)
         cost = _cost(graph, candidates, splits, settings)
-    judged = _graded(marked, truth, settings["closed_world"])
+    judged = graded(marked, truth, closed_world=settings["closed_world"])
     wrong = judged.filter((pl.col("relevance") > 0) & pl.col("rule").is_not_null())
     if len(wrong):
         notes.append(f"{len(wrong):,} relevant answers are taken for trivial; the truth decides.")
@@ -233,7 +300,15 @@ def _made(
         "rule_cost": cost,
         "notes": notes,
     }
-    return _Made(run, judged, qrels, graph.relations, said)
+    categories = _categories(graph, run) if settings["draw"] else None
+    return _Made(run, judged, qrels, graph.relations, categories, said)
+
+
+def _categories(graph: KnowledgeGraph, run: pl.DataFrame) -> dict[str, str] | None:
+    """The category of each relation that is asked, by the training facts; None without them."""
+    if "train" not in fact_splits(graph):
+        return None
+    return dict(with_categories(run.select("relation").unique().sort("relation"), graph).rows())
 
 
 @contextmanager
@@ -246,20 +321,22 @@ def _warned() -> Iterator[list[str]]:
     notes += [str(warning.message) for warning in caught]
 
 
-def _graph(graph: KnowledgeGraph | None, kg: Path | None, *, of_topics: bool) -> KnowledgeGraph:
+def _graph(graph: KnowledgeGraph | None, kg: Graph, *, of_topics: bool) -> KnowledgeGraph:
     """The graph; of topics one without facts."""
     if graph is None:
         if not of_topics:
             raise ArgumentError("kg", "must be given to make a pool of head|relation|? or ?|relation|tail.")
         return _NONE
     if of_topics:
-        raise ArgumentError("kg", f"must be absent where queries are topics, got {kg}.")
+        shown = "a graph" if isinstance(kg, KnowledgeGraph) else kg
+        raise ArgumentError("kg", f"must be absent where queries are topics, got {shown}.")
     return graph
 
 
-def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) -> list[str]:
+def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | pl.DataFrame | None) -> list[str]:
     """The splits whose answers leave the lists."""
     facts = fact_splits(graph)
+    truth = None if isinstance(truth, pl.DataFrame) else truth
     if named is None:
         return [name for name in _FILTER if name in facts and name != truth]
     if named == "none":
@@ -275,8 +352,10 @@ def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | None) 
     return splits
 
 
-def _judgements(graph: KnowledgeGraph, truth: str) -> pl.DataFrame:
+def _judgements(graph: KnowledgeGraph, truth: str | pl.DataFrame) -> pl.DataFrame:
     """What `--truth` names."""
+    if isinstance(truth, pl.DataFrame):
+        return judgements_checked("truth", truth)
     if truth in fact_splits(graph):
         return qrels_from_graph(graph, truth)
     if Path(truth).is_file():
@@ -379,7 +458,7 @@ def _unworded(asked: pl.DataFrame, templates: Templates) -> list[str]:
     return [f"{len(lacking):,} of {of:,} relations in the sheet lack a template; they keep the usual words."]
 
 
-def _graded(marked: pl.DataFrame, truth: pl.DataFrame | None, closed_world: bool) -> pl.DataFrame:
+def graded(marked: pl.DataFrame, truth: pl.DataFrame | None, *, closed_world: bool) -> pl.DataFrame:
     """The candidates with a relevance: of the truth, else 0 by rule, else not judged; and which of these."""
     ruled = pl.col("rule").is_not_null()
     by_rule = pl.when(ruled).then(0).otherwise(POOLED).cast(pl.Int64)

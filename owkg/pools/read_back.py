@@ -190,7 +190,9 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=3)
 
 
-def require_as_written(folder: Path, card: dict[str, Any], *, changed: bool) -> None:
+def require_as_written(
+    folder: Path, card: dict[str, Any], *, changed: bool, advice: str = "; --changed reads it all the same"
+) -> None:
     """ValueError if a file of the pool is not as it was written; a sheet may be filled in where it is."""
     now = checksums(folder)
     other = [
@@ -199,10 +201,7 @@ def require_as_written(folder: Path, card: dict[str, Any], *, changed: bool) -> 
     if not other:
         return
     if not changed:
-        raise ValueError(
-            f"{folder}: {', '.join(other)} changed since the pool was written; --changed reads it all the "
-            "same."
-        )
+        raise ValueError(f"{folder}: {', '.join(other)} changed since the pool was written{advice}.")
     if not (folder / "pool.qrels").is_file():
         raise ValueError(f"{folder}: holds no pool.qrels.")
     _warn(f"{folder}: {', '.join(other)} changed since; what each system brought is not told.")

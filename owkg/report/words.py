@@ -131,8 +131,8 @@ def plans_rest(said: Mapping[str, Any]) -> str:
     return (
         f"Of the pool of the first {depth} answers in every list, judged completely; medians over systems "
         "and over pairs. Widths rest on a prediction of the labels by the known answers; the intervals "
-        "themselves will rest on the random draw alone. To carry a line out: owkg pool with the runs, "
-        f"--depth {depth} --draw and its second column; label the sheet; owkg estimate --pool."
+        "themselves will rest on the random draw alone. To carry a line out: owkg pool --draw with its "
+        "second column, and that depth; label the sheet; owkg estimate --pool."
     )
 
 

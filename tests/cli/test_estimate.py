@@ -6,6 +6,7 @@ import re
 import polars as pl
 import pytest
 
+from owkg.files.storage import checksum
 from owkg.judge.qrels import write_judgements
 from owkg.judge.runs import write_run
 from owkg.kg import known_splits, read_graph
@@ -65,9 +66,6 @@ def test_a_campaign(folder, truth_and_folder, done, answer, refused):
     assert order == [query for query in drawn["query"] if query in set(order)]
     assert "are as they were written" in refused("estimate", "--pool", "pool")
 
-    filled(truth, folder / "pool" / "sheet.tsv", rows=len(sheet) - 1)
-    found = answer("estimate", "--pool", "pool", "--metric", "rr,ap")
-    assert found["unjudged"] == 1
     filled(truth, folder / "pool" / "sheet.tsv")
     found = answer("estimate", *RUNS, "--pool", "pool", "--metric", "rr,ap,mrr")
     assert found["target"] == "the pool of depth 5"
@@ -203,7 +201,9 @@ def test_sheets_of_other_pools_and_changed_pools_are_refused(folder, truth_and_f
     assert "must be of what was drawn" in refused("estimate", "--pool", "pool", "--judged", "other/sheet.tsv")
     (folder / "m0.run").unlink()
     (folder / "m0.run").write_text((folder / "m1.run").read_text().replace("m1", "m0"))
-    assert "m0.run: is none of the runs of pool" in refused("estimate", "m0.run", "--pool", "pool")
+    assert "m0.run: has changed since it was pooled in pool" in refused(
+        "estimate", "m0.run", "--pool", "pool"
+    )
     said = json.loads((folder / "pool" / "design.json").read_text())
     said["batches"][0]["drawn"] = [20]
     (folder / "pool" / "design.json").write_text(json.dumps(said))
@@ -288,6 +288,190 @@ def test_rules_and_rank_tables_cannot_be_drawn_from(folder, refused):
     assert "r.csv: is a rank table, whose lists hold tested answers alone" in line
 
 
+@pytest.fixture
+def drawn(folder, truth_and_folder, done):
+    """A pool with 60 drawn queries; gives its sheet, filled in, as lines by query."""
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
+    sheet = folder / "pool" / "sheet.tsv"
+    blank = sheet.read_bytes()
+    filled(truth, sheet)
+    head, *lines = sheet.read_text().splitlines()
+    sheet.write_bytes(blank)
+    return head, lines
+
+
+def part(drawn, path, *, queries=10**9, without=()):
+    """A sheet in which only some queries are filled in, by their places."""
+    head, lines = drawn
+    order = {}
+    for line in lines:
+        order.setdefault(line.split("\t")[0], len(order))
+    kept = []
+    for line in lines:
+        cells = line.split("\t")
+        place = order[cells[0]]
+        cells[4] = cells[4] if place < queries and place not in without else ""
+        kept.append("\t".join(cells))
+    path.write_text("\n".join([head, *kept]) + "\n")
+    return path
+
+
+def test_looks_are_recorded_and_a_third_one_needs_a_plan(folder, drawn, answer, refused):
+    line = ("estimate", "--pool", "pool", "--metric", "rr", "--judged")
+    sheets = [part(drawn, folder / f"{n}.tsv", queries=n) for n in (30, 40, 45)]
+    first, second = (answer(*line, sheet) for sheet in sheets[:2])
+    units = [60 - one["unjudged"] for one in (first, second)]
+    assert first["looks"] == {"planned": None, "made": units[:1]}
+    assert second["looks"] == {"planned": None, "made": units}
+    assert any("there are two looks" in note for note in second["notes"])
+    assert answer(*line, sheets[0])["looks"] == second["looks"]
+    error = refused(*line, sheets[2])
+    assert "--looks must name all looks, such as " in error
+    plan = re.search(r"such as ([\d,]+):", error)[1]
+    third = answer(*line, sheets[2], "--looks", plan)
+    assert third["looks"]["planned"] == [int(one) for one in plan.split(",")]
+    # The plan is kept, and earlier looks have the levels of the plan.
+    again = answer(*line, sheets[0])
+    width = [row["ci_high"] - row["ci_low"] for one in (again, first) for row in one["metrics"]]
+    assert sum(width[:3]) > 1.2 * sum(width[3:])
+    assert "--looks must be as planned" in refused(*line, sheets[2], "--looks", "45,60")
+    (folder / "pool" / "looks.json").write_text("[]")
+    assert "looks.json: must hold the looks at a pool" in refused(*line, sheets[0])
+
+
+def test_a_pool_that_cannot_be_written_is_read_with_a_note(folder, drawn, answer, monkeypatch):
+    from owkg.pools import looked
+
+    def fails(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(looked, "written_aside", fails)
+    sheet = part(drawn, folder / "a.tsv")
+    found = answer("estimate", "--pool", "pool", "--metric", "rr", "--judged", sheet)
+    assert "pool cannot be written, so that this look is not recorded: count it yourself." in found["notes"]
+    assert not (folder / "pool" / "looks.json").exists()
+
+
+def test_probabilities_of_later_looks_are_those_of_the_first(folder, drawn, answer):
+    sheet = part(drawn, folder / "a.tsv")
+    line = ("estimate", "--pool", "pool", "--metric", "rr", "--judged", sheet)
+    pool = pl.read_csv("pool/pool.tsv", separator="\t", infer_schema=False)
+    pool.select("query", "answer", probability=pl.lit(0.5)).write_csv("llm.tsv", separator="\t")
+    word = "are not those of the first look (none)"
+    assert not any(word in note for note in answer(*line)["notes"])
+    assert any(word in note for note in answer(*line, "--proxy", "llm.tsv")["notes"])
+
+
+def test_an_expert_judges_a_part(folder, drawn, answer, refused, done):
+    line = ("estimate", "--pool", "pool", "--judged", part(drawn, folder / "crowd.tsv"), "--metric", "ap,rr")
+    found = answer(*line, "--expert", part(drawn, folder / "expert.tsv", queries=30))
+    assert re.search(r"; an expert judged the first \d+ of them", found["design"])
+    assert found["metrics"][0]["equivalent_judgements"] is None
+    assert "--expert must be absent with --errors" in refused(
+        *line, "--expert", "expert.tsv", "--errors", "fp=.1"
+    )
+    few = part(drawn, folder / "few.tsv", queries=5)
+    assert "--expert must judge at least the first 20 queries, got " in refused(*line, "--expert", few)
+    (folder / "o.qrels").write_text("e1|r1|?\t0\tzz\t1\n")
+    assert "o.qrels, line 1: must be of what was drawn" in refused(*line, "--expert", "o.qrels")
+    assert "an expert judged" in done(*line, "--expert", "expert.tsv", notes=True)
+
+
+def test_gaps_have_bounds(folder, drawn, answer, refused, done):
+    line = ("estimate", "--pool", "pool", "--judged", part(drawn, folder / "gap.tsv", without=(3, 20)))
+    assert "--judged must leave no gap: the query " in refused(*line, "--metric", "rr,mrr")
+    found = answer(*line, "--metric", "rr,mrr", "--gaps", "bounds")
+    assert found["unjudged"] == 2
+    for row in found["metrics"]:
+        assert (row["method"], row["value"], row["equivalent_judgements"]) == ("bounds", None, None)
+        assert row["bounds"][0] <= row["ci_low"] < row["ci_high"] <= row["bounds"][1]
+    assert found["missing_share"]["value"] is None
+    assert "58 of 60 drawn queries judged" in done(*line, "--gaps", "bounds", notes=True)
+    few = part(drawn, folder / "few.tsv", queries=14, without=(3,))
+    assert "--gaps must be absent with less than 20 queries" in refused(
+        *line[:-1], few, "--metric", "rr", "--gaps", "bounds"
+    )
+
+
+def test_errors_are_counted_on_gold_items(folder, drawn, answer, refused):
+    line = ("estimate", "--pool", "pool", "--judged", part(drawn, folder / "a.tsv"), "--metric", "p")
+    rows = [(f"g{i}", "a", int(i % 10 > 0), 1) for i in range(60)]
+    wrong = [(f"w{i}", "a", int(i % 20 == 0), 0) for i in range(60)]
+    names = ["query", "answer", "label", "truth"]
+    pl.DataFrame(rows, names, orient="row").write_csv("true.tsv", separator="\t")
+    pl.DataFrame(rows + wrong, names, orient="row").write_csv("gold.tsv", separator="\t")
+    counted, known = (answer(*line, "--errors", one)["metrics"] for one in ("gold.tsv", "fp=0.05,fn=0.1"))
+    for one, other in zip(counted, known, strict=True):
+        assert one["value"] == pytest.approx(other["value"])
+        # Counting the rates has a variance of its own.
+        assert one["ci_high"] - one["ci_low"] > other["ci_high"] - other["ci_low"]
+    assert "--errors: fp must be given where no gold item is wrong" in refused(*line, "--errors", "true.tsv")
+    half = answer(*line, "--errors", "true.tsv,fp=0.05")["metrics"]
+    assert half[0]["value"] == pytest.approx(known[0]["value"])
+    assert "gone.tsv" in refused(*line, "--errors", "gone.tsv")
+    for text in ("fp=x", "a.tsv,b.tsv", "fp=.1,fp=.2", "fq=.1"):
+        assert "--errors must be rates such as fp=0.05,fn=0.1, or a file of gold items" in refused(
+            *line, "--errors", text
+        )
+
+
+def test_systems_that_were_not_pooled_have_bounds(folder, drawn, answer, refused):
+    run, *_ = world(queries=80)
+    new = run.filter(model="m1").with_columns(model=pl.lit("new"), score=-pl.col("score"))
+    write_run(new, folder / "new.run")
+    line = ("--pool", "pool", "--judged", part(drawn, folder / "a.tsv"), "--metric", "rr")
+    assert "--kg must be given with systems that were not pooled: known answers (train)" in refused(
+        "estimate", "new.run", *line
+    )
+    found = answer("estimate", "m0.run", "new.run", *line, "--kg", "kg")
+    assert [row["model"] for row in found["metrics"]] == ["m0", "m1", "m2", "new"]
+    own = found["metrics"][-1]
+    assert (own["value"], own["ci_low"], own["method"]) == (None, None, "bounds")
+    assert 0 <= own["bounds"][0] < own["bounds"][1] <= 1
+    assert {row["first"] for row in found["differences"]} == {"m0", "m1"}
+    assert "--kg has no effect without runs that were not pooled" in refused(
+        "estimate", "m0.run", *line, "--kg", "kg"
+    )
+    write_run(new.filter(pl.col("query") != new["query"][0]), folder / "short.run")
+    error = refused("estimate", "short.run", *line, "--kg", "kg")
+    assert "RUN must answer all 80 queries of the pool: new lacks 1, such as " in error
+    (folder / "copy.run").write_text((folder / "m1.run").read_text() + "\n")
+    error = refused("estimate", "copy.run", *line, "--kg", "kg")
+    assert "RUN must be of systems that were not pooled, got m1" in error
+    (folder / "r.csv").write_text(
+        "head,relation,tail,side,optimistic,pessimistic,candidates\ne0,r0,a1,tail,1,1,9\n"
+    )
+    assert "r.csv: is a rank table" in refused("estimate", "r.csv", *line, "--kg", "kg")
+
+
+def test_categories_of_relations_are_those_of_the_training_facts(folder, drawn, answer, done):
+    found = answer("estimate", "--pool", "pool", "--judged", part(drawn, folder / "a.tsv"), "--metric", "rr")
+    by = {row["category"]: row for row in found["missing_share"]["by_category"]}
+    # Training facts are of one relation, of one head with many tails.
+    assert set(by) == {"1-N", "no training facts"}
+    for row in by.values():
+        assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
+        assert row["judged"] >= 20
+    said = json.loads((folder / "pool" / "design.json").read_text())["categories"]
+    assert said == {"r0": "1-N", "r1": "", "r2": ""}
+    table = done("estimate", "--pool", "pool", "--judged", "a.tsv", "--metric", "rr", notes=True)
+    assert "missing answers by relation category" in table
+
+
+@pytest.mark.parametrize("drawn_units", [900, -1])
+def test_a_design_that_draws_what_is_not_there_is_refused(folder, drawn, refused, drawn_units):
+    file = folder / "pool" / "design.json"
+    said = json.loads(file.read_text())
+    said["batches"][0]["drawn"] = [drawn_units]
+    file.write_text(json.dumps(said))
+    card = json.loads((folder / "pool" / "metadata.json").read_text())
+    card["sha256"]["design.json"] = checksum(file)
+    (folder / "pool" / "metadata.json").write_text(json.dumps(card))
+    line = refused("estimate", "--pool", "pool", "--judged", part(drawn, folder / "a.tsv"))
+    assert "design.json: the strata are not those of frame.parquet" in line
+
+
 AUDIT = ("audit", *RUNS, "--kg", "kg", "--qrels", "test", "--ties", "pessimistic", "--metric", "mrr")
 AUDIT += ("--test", "t", *(part for run in RUNS for part in ("--lists", run)))
 
@@ -353,3 +537,64 @@ def test_an_audit_says_what_further_judgements_would_show(folder, answer, done, 
     text = done(*AUDIT, "--report", "report.md", notes=True)
     assert "if you judge more" in text
     assert "prefixes:50" in (folder / "report.md").read_text()
+
+
+def test_a_draw_for_a_pair_answers_its_difference_alone(folder, truth_and_folder, done, answer, refused):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "candidates:120", "--for", "m0-m2:p@3", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    found = answer("estimate", "--pool", "pool")
+    assert (found["metrics"], found["missing_share"]) == ([], None)
+    assert [(row["first"], row["second"], row["metric"]) for row in found["differences"]] == [
+        ("m0", "m2", "P@3")
+    ]
+    assert any("values of single systems" in note for note in found["notes"])
+    assert "--metric must be what candidates were drawn for, P@3, got P@5" in refused(
+        "estimate", "--pool", "pool", "--metric", "p@5"
+    )
+    assert "--for must be two systems" in refused(
+        *POOL, "--draw", "candidates:9", "--for", "m0-m0", "--out", "other"
+    )
+
+
+def test_error_rates_that_no_truth_gives(folder, truth_and_folder, done, answer, refused):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    plain = answer("estimate", "--pool", "pool", "--metric", "p")
+    assert "--errors must allow the labels" in refused(
+        "estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0.5,fn=0.49", notes=True
+    )
+    none = answer("estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0,fn=0")
+    assert none["metrics"] == plain["metrics"]
+
+
+def test_a_stated_sparsity_below_what_a_drawn_pool_shows_is_contradicted(
+    folder, truth_and_folder, done, answer
+):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    found = answer(*AUDIT, "--judged", "pool", "--sparsity", "0.3")
+    assert found["assumptions"]["sparsity"] == [0.3, 0.3]
+    kinds = {row["verdict"] for row in found["pairs"]}
+    assert kinds <= {
+        "open: judging found more than the stated sparsity allows",
+        "holds whatever is missing",
+        "turned by judged answers",
+    }
+
+
+def test_sheets_from_a_spreadsheet(folder, truth_and_folder, done, answer):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:40", "--out", "pool", notes=True)
+    sheet = folder / "pool" / "sheet.tsv"
+    filled(truth, sheet)
+    plain = answer("estimate", "--pool", "pool", "--metric", "rr")["metrics"]
+    cells = [line.split("\t") for line in sheet.read_text().splitlines()]
+    for row in cells[1:]:
+        row[4] += ".0"
+    text = "\n".join("\t".join(row) for row in cells)
+    (folder / "kept.tsv").write_text("\ufeff" + text + "\n", encoding="utf-8")
+    found = answer("estimate", "--pool", "pool", "--judged", "kept.tsv", "--metric", "rr")
+    assert found["metrics"] == plain

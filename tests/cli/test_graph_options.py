@@ -11,7 +11,7 @@ from owkg.cli.main import app
 
 READS = (
     "kg info", "kg sample", "train", "evaluate", "classify", "chance", "metrics", "ranks convert",
-    "ranks generated", "pool", "compare", "stability", "missing", "audit",
+    "ranks generated", "pool", "compare", "stability", "missing", "audit", "estimate",
 )  # fmt: skip
 NUMBERS = {"train": "30\t17\t183\n183\t36\t64\n64\t17\t183\n", "test": "183\t36\t30\n"}
 TRAIN = ("--model", "distmult", "--dim", 4, "--epochs", 1, "--valid-every", 0, "--out", "run")

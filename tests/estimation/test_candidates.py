@@ -20,6 +20,8 @@ from owkg.estimation.measures import measure, values
 from owkg.estimation.population import UNKNOWN
 from owkg.estimation.prefixes import needed, of_prefixes, reach
 from owkg.estimation.proxy import free_proxy
+from owkg.estimation.regression import Sample
+from owkg.estimation.targets import contrasts, of_prefix_queries, prepared
 from tests.estimation.worlds import populated
 
 
@@ -113,6 +115,36 @@ def test_prefixes_are_unbiased_over_all_depths(name):
         chance = np.prod([chances[one] for one in deep])
         total = total + chance * of_prefixes(of, people, true, proxy, rows, np.array(deep), reached)
     np.testing.assert_allclose(total, values(of, people, true), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rr", "success@5"])
+def test_prefixes_over_all_samples_and_depths(name):
+    """Without covariates, means of 2 of 4 queries are unbiased, and so are their variances.
+
+    For queries like these, variances are larger.
+    """
+    people, true = populated(2, queries=4)
+    of, proxy, reached = measure(name, 5), free_proxy(people), reach(5, sure=2, beyond=0.4)
+    to = contrasts(3, pairs=True)
+    ready = prepared(of, people, [proxy], reached=reached)
+    wide = np.full_like(ready.low, 99.0)
+    ready = ready._replace(x=ready.x[:0], floor=np.zeros((3, 3)), low=-wide, high=wide)
+    chances = {2: 0.6, 5: 0.4}
+    found, weights = [], []
+    for rows in combinations(range(4), 2):
+        sample = Sample(np.array(rows), np.zeros(2, int), np.array([4]))
+        for deep in product(chances, repeat=2):
+            given = (ready, people, true, proxy, sample, np.array(deep), reached)
+            limits = of_prefix_queries(*given)
+            found.append((limits.value, limits.variance, of_prefix_queries(*given, of_these=False).variance))
+            weights.append(np.prod([chances[one] for one in deep]) / 6)
+    value, variance, elsewhere = np.moveaxis(np.array(found), 1, 0)
+    mean = np.array(weights) @ value
+    np.testing.assert_allclose(mean, to @ values(of, people, true).mean(1), atol=1e-12)
+    np.testing.assert_allclose(
+        np.array(weights) @ variance, np.array(weights) @ (value - mean) ** 2, atol=1e-12
+    )
+    assert (np.array(weights) @ (elsewhere - variance) > 0).all()
 
 
 def test_a_prefix_needs_its_list_down_to_the_first_relevant_answer():

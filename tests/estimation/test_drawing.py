@@ -92,6 +92,14 @@ def test_classes_of_sizes_keep_equal_sizes_together():
     assert np.bincount(found).min() >= 2
 
 
+def test_few_queries_with_most_of_the_answers_have_classes_of_their_own():
+    sizes = np.sort(np.random.default_rng(0).pareto(1.3, 2000))
+    found = size_classes(sizes, 4)
+    both, count = np.bincount(found, 1 + sizes / sizes.mean()), np.bincount(found)
+    assert both.max() / both.min() < 1.1
+    assert count[-1] < count[0] / 4
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [

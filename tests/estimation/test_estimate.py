@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from owkg.estimation import Asked, DrawnPool, ErrorRates, Unit, draw, estimate, free_proxy, population
+from owkg.estimation.judged import outside_draw
 from owkg.estimation.measures import measure, values
 from tests.estimation.worlds import world
 
@@ -241,6 +242,9 @@ def test_several_looks_have_wider_intervals():
     assert ((first["ci_high"] - first["ci_low"]) > 1.5 * (alone["ci_high"] - alone["ci_low"])).all()
 
 
+EMPTY = pl.DataFrame()
+
+
 @pytest.mark.parametrize(
     ("asked", "metric", "options", "message"),
     [
@@ -274,6 +278,67 @@ def test_several_looks_have_wider_intervals():
             {"looks": [30, 90]},
             "`looks` must be where the judged units are, 60, got 30, 90",
         ),
+        (
+            Asked(Unit.CANDIDATES, 60),
+            "p",
+            {"expert": EMPTY},
+            "`expert` must be absent where candidates are drawn: an expert judges whole queries",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"expert": EMPTY, "errors": ErrorRates(0.1, 0.1)},
+            "`expert` must be absent with `errors`",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"expert": EMPTY, "exact": True},
+            "`expert` must be absent with exact",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"expert": EMPTY, "looks": [30, 60]},
+            "`expert` must be absent with several looks",
+        ),
+        (Asked(Unit.QUERIES, 60), "rr", {"gaps": "drop"}, "`gaps` must be refuse or bounds, got 'drop'"),
+        (
+            Asked(Unit.PREFIXES, 60),
+            "rr",
+            {"gaps": "bounds"},
+            "`gaps` must be absent where prefixes are drawn: what is judged depends on the labels",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"gaps": "bounds", "errors": ErrorRates(0.1, 0.1)},
+            "`gaps` must be absent with `errors`",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"gaps": "bounds", "exact": True},
+            "`gaps` must be absent with exact limits",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"gaps": "bounds", "expert": EMPTY},
+            "`gaps` must be absent with `expert`",
+        ),
+        (
+            Asked(Unit.PREFIXES, 60),
+            "rr",
+            {"others": EMPTY},
+            "`others` must be absent where prefixes are drawn: only whole queries give bounds",
+        ),
+        (
+            Asked(Unit.QUERIES, 60),
+            "rr",
+            {"others": EMPTY, "errors": ErrorRates(0.1, 0.1)},
+            "`others` must be absent where labels have errors",
+        ),
     ],
     ids=str,
 )
@@ -281,3 +346,302 @@ def test_options_that_a_design_cannot_have(asked, metric, options, message):
     pool, qrels, _ = drawn_world(asked)
     with pytest.raises(ValueError, match=message):
         estimate(pool, qrels, metric, **options)
+
+
+def first_of(pool, true, count):
+    """The judgements of the first drawn units."""
+    return judged(pool, true, pool.drawing.order()[0][:count])
+
+
+def test_an_experts_labels_are_what_values_are_of():
+    pool, qrels, true = drawn_world(Asked(Unit.QUERIES, 120))
+    crowd = with_errors(qrels, 0.2, 0.2)
+    found = estimate(pool, crowd, ["ap", "ndcg", "p"], expert=first_of(pool, true, 60))
+    alone = estimate(pool, first_of(pool, true, 60), ["ap", "ndcg", "p"])
+    assert "120 of 120 drawn queries judged, of 200; an expert judged the first 60 of them" in found.design
+    for own, other in ((found.metrics, alone.metrics), (found.differences, alone.differences)):
+        assert (own["value"] - other["value"]).abs().max() < 0.05
+    assert (found.metrics["ci_high"] - found.metrics["ci_low"]).mean() < (
+        alone.metrics["ci_high"] - alone.metrics["ci_low"]
+    ).mean()
+    assert found.metrics["judgements"][0] == len(qrels) + len(first_of(pool, true, 60))
+    assert found.metrics["equivalent_judgements"].null_count() == len(found.metrics)
+    missing = true[pool.people.unknown].sum()
+    assert found.missing.found[1] <= missing <= found.missing.found[2]
+
+
+def test_an_expert_of_all_queries_is_all_that_counts():
+    pool, qrels, _ = drawn_world(Asked(Unit.QUERIES, 60, "size"))
+    both = estimate(pool, with_errors(qrels, 0.2, 0.2), ["ap", "mrr"], expert=qrels)
+    alone = estimate(pool, qrels, ["ap", "mrr"])
+    assert both.metrics.equals(alone.metrics)
+    assert both.missing.found == alone.missing.found
+
+
+def covered(estimated, pool, true, names):
+    """Whether each interval of a system holds the value of the completely judged pool."""
+    found = []
+    for name in names:
+        of = measure(name, 5)
+        whole = values(of, pool.people, true.astype(float)).mean(1)
+        own = estimated.metrics.filter(metric=of.name)
+        found.append((own["ci_low"].to_numpy() - 1e-9 <= whole) & (whole <= own["ci_high"].to_numpy() + 1e-9))
+    return np.array(found)
+
+
+def redrawn(pool, seed):
+    people = pool.people
+    asked = Asked(pool.drawing.unit, int(pool.drawing.counts.sum()))
+    return pool._replace(drawing=draw(people, asked, seed=seed, proxy=pool.proxy))
+
+
+def test_intervals_of_an_expert_cover_where_those_of_annotators_do_not():
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 120), queries=300)
+    hit, naive, random = [], [], np.random.default_rng(3)
+    for seed in range(40):
+        one = redrawn(pool, seed)
+        wrong = np.where(random.random(len(true)) < 0.15, 1 - true, true)
+        crowd = judged(one, wrong, one.drawing.order()[0])
+        said = {"compare": False, "metrics": ["ap", "p"]}
+        hit.append(
+            covered(estimate(one, crowd, expert=first_of(one, true, 40), **said), one, true, ("ap", "p"))
+        )
+        naive.append(covered(estimate(one, crowd, **said), one, true, ("ap", "p")))
+    # Three intervals of each draw and metric: 4 standard errors of a share of .95 at 40.
+    assert np.mean(hit, axis=(0, 2)).min() > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 40)
+    assert np.mean(naive, axis=(0, 2)).max() < 0.6
+
+
+@pytest.mark.parametrize(
+    ("units", "message"),
+    [
+        (slice(0, 19), "`expert` must judge at least the first 20 queries, got 19"),
+        ([*range(10), *range(12, 40)], "`expert` must leave no gap: the query .* is not completely judged"),
+        (slice(0, 60), "`expert` must be of queries that annotators judged: the query .* is not"),
+    ],
+    ids=str,
+)
+def test_an_expert_judges_the_first_queries(units, message):
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 60), answers=60)
+    order, _ = pool.drawing.order()
+    with pytest.raises(ValueError, match=message):
+        estimate(pool, first_of(pool, true, 50), "ap", expert=judged(pool, true, order[units]))
+
+
+def test_an_expert_judges_whole_queries():
+    pool, qrels, true = drawn_world(Asked(Unit.QUERIES, 60))
+    order, _ = pool.drawing.order()
+    few = first_of(pool, true, 30)
+    last = judged(pool, true, order[29:30])
+    gone = few.join(last[1:], on=["query", "answer"], how="anti")
+    assert len(last) > 1
+    with pytest.raises(
+        ValueError,
+        match=rf"`expert` must judge queries completely: {len(last) - 1} of {len(last)} candidates of the qu",
+    ):
+        estimate(pool, qrels, "ap", expert=gone)
+
+
+def test_an_expert_judges_two_queries_of_each_stratum():
+    pool, qrels, true = drawn_world(Asked(Unit.QUERIES, 120, "size"), queries=300)
+    order, _ = pool.drawing.order()
+    rare = order[pool.drawing.stratum[order] == 0]
+    common = order[pool.drawing.stratum[order] != 0]
+    expert = judged(pool, true, np.concatenate([rare[:1], common]))
+    with pytest.raises(ValueError, match="`expert` must judge two queries of each of 4 strata, got 1 of one"):
+        estimate(pool, qrels, "ap", expert=expert)
+
+
+def skipped(pool, true, units):
+    """The judgements without those of some drawn units."""
+    order, _ = pool.drawing.order()
+    return judged(pool, true, np.setdiff1d(order, units))
+
+
+def test_bounds_of_gaps_hold_where_skipped_queries_are_the_hard_ones():
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 60), queries=300)
+    names, hit, dropped = ("ap", "p", "rr"), [], []
+    people = pool.people
+    unknown = np.bincount(people.query[people.unknown], true[people.unknown], len(people.queries))
+    for seed in range(40):
+        one = redrawn(pool, seed)
+        order, _ = one.drawing.order()
+        hard = order[:-1][unknown[one.drawing.frame[order[:-1]]] >= 3]
+        found = estimate(one, skipped(one, true, hard), names, gaps="bounds")
+        assert set(found.metrics["method"]) | set(found.differences["method"]) == {"bounds"}
+        hit.append(covered(found, one, true, names))
+        missing = true[people.unknown].sum()
+        assert found.missing.value is None
+        assert found.missing.found[1] <= missing <= found.missing.found[2]
+        # What complete queries alone would say: the others leave the draw.
+        kept = np.setdiff1d(order, hard)
+        few = one.drawing._replace(
+            frame=one.drawing.frame[kept],
+            stratum=one.drawing.stratum[kept],
+            place=one.drawing.place[kept],
+            batches=(np.array([len(kept)]),),
+        )
+        dropped.append(true[np.isin(people.query, few.frame) & (people.label == -1)].sum() / len(kept))
+    assert np.mean(hit, axis=(0, 2)).min() > 0.95
+    # Without bounds the number of missing answers would be too small.
+    assert np.mean(dropped) < 0.85 * missing / len(people.queries)
+
+
+def test_bounds_are_between_what_wrong_and_true_open_labels_give():
+    pool, _, true = drawn_world(Asked(Unit.CANDIDATES, 200))
+    order, _ = pool.drawing.order()
+    gap = order[[3, 60, 100]]
+    found = estimate(pool, skipped(pool, true, gap), "p", gaps="bounds")
+    assert (found.judged, found.unjudged) == (197, 3)
+    assert found.metrics["value"].null_count() == found.differences["p_value"].null_count() == 3
+    assert any("3 candidates before the last judged one have open labels" in note for note in found.notes)
+    for label in (0, 1):
+        said = true.copy()
+        said[pool.drawing.frame[gap]] = label
+        own = estimate(pool, judged(pool, said, order), "p")
+        for bounds, one in ((found.metrics, own.metrics), (found.differences, own.differences)):
+            assert (bounds["ci_low"] <= one["ci_low"] + 2e-3).all()
+            assert (bounds["ci_high"] >= one["ci_high"] - 2e-3).all()
+
+
+def test_without_gaps_bounds_are_the_usual_intervals():
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 60))
+    said = first_of(pool, true, 40)
+    one, other = (estimate(pool, said, ["ap", "mrr"], gaps=gaps) for gaps in ("bounds", "refuse"))
+    assert one.metrics.equals(other.metrics)
+
+
+def test_gaps_below_the_pool_widen_the_number_of_answers():
+    pool, qrels, true = drawn_world(Asked(Unit.BELOW, 300), depth=3, reach=9, queries=300)
+    order, _ = pool.drawing.order()
+    found = estimate(pool, skipped(pool, true, order[5:8]), gaps="bounds").missing
+    usual = estimate(pool, qrels).missing
+    assert found.value is None
+    assert found.low <= usual.low < usual.high < found.high
+
+
+CATEGORIES = {"r0": "1-1", "r1": "1-N", "r2": "N-N"}
+
+
+@pytest.mark.parametrize("unit", [Unit.QUERIES, Unit.CANDIDATES])
+def test_missing_answers_by_category_cover_the_truth(unit):
+    pool, _, true = drawn_world(Asked(unit, 90 if unit is Unit.QUERIES else 250), queries=240)
+    people, hit = pool.people, []
+    inside = people.queries["relation"].replace_strict(CATEGORIES).to_numpy()[people.query]
+    known = {name: int((people.label[inside == name] == 1).sum()) for name in ("1-1", "1-N", "N-N")}
+    for seed in range(60):
+        one = redrawn(pool, seed)._replace(categories=CATEGORIES)
+        found = estimate(one, judged(one, true, one.drawing.order()[0]), "p", compare=False)
+        by = found.missing.by_category
+        assert by["category"].to_list() == ["1-1", "1-N", "N-N"]
+        assert by["judged"].sum() == found.judged
+        for row in by.drop_nulls().to_dicts():
+            missing = true[(people.label == -1) & (inside == row["category"])].sum()
+            assert row["known"] >= known[row["category"]]
+            share = missing / (missing + row["known"])
+            hit.append(row["low"] <= share <= row["high"])
+    assert len(hit) > 150
+    assert np.mean(hit) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 60)
+
+
+def test_categories_with_few_judged_units_or_without_facts_say_so():
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 60))
+    pool = pool._replace(categories={"r0": "1-1", "r1": "1-1"})
+    by = estimate(pool, first_of(pool, true, 45), "p").missing.by_category
+    assert by["category"].to_list() == ["1-1", "no training facts"]
+    assert by["judged"].sum() == 45
+    assert by["value"].is_null().to_list() == [False, by["judged"][1] < 20] == [False, True]
+
+
+def test_designs_of_ranks_have_no_categories():
+    for asked, reach in ((Asked(Unit.PREFIXES, 60), None), (Asked(Unit.BELOW, 300), 9)):
+        pool, qrels, _ = drawn_world(asked, depth=3, reach=reach, queries=300)
+        missing = estimate(pool._replace(categories=CATEGORIES), qrels).missing
+        assert missing is None or missing.by_category is None
+
+
+def test_a_system_that_was_not_pooled_has_bounds_that_hold():
+    pool, qrels, _ = drawn_world(Asked(Unit.QUERIES, 60), queries=120)
+    run, _, truth = world(0, queries=120)
+    # Its lists are those of a pooled system from below, so that its values are known.
+    turned = run.filter(model="m1").with_columns(model=pl.lit("new"), score=-pl.col("score"))
+    names = ["rr", "ap", "p", "mrr"]
+    found = estimate(pool, qrels, names, others=turned)
+    rows = found.metrics.filter(model="new")
+    assert rows["metric"].to_list() == ["RR@5", "AP@5", "P@5", "mrr"]
+    assert set(rows["method"]) == {"bounds"}
+    assert rows["value"].null_count() == rows["ci_low"].null_count() == rows["r"].null_count() == 4
+    assert "new" not in set(found.differences["first"]) | set(found.differences["second"])
+    people = population(pl.concat([run, turned]), 5, pool.known)
+    label = np.where(people.label == 1, 1, np.maximum(people.labelled(truth), 0)).astype(float)
+    for name, least, most in rows.select("metric", "least", "most").rows():
+        of = measure(name, 5)
+        whole = values(of, people, label)[people.models.index("new")]
+        value = whole.sum() / people.relevant(label).sum() if of.micro else whole.mean()
+        assert least <= value <= most
+    # Of P the bounds are the labels that are known, and those with what is open.
+    of = measure("p", 5)
+    judged_too = population(
+        pl.concat([run, turned]), 5, pl.concat([pool.known, qrels.select(pool.known.columns)])
+    )
+    known = [(judged_too.label == 1), (judged_too.label != 0)]
+    ends = [values(of, judged_too, one.astype(float))[people.models.index("new")].mean() for one in known]
+    assert rows.filter(metric="P@5").select("least", "most").row(0) == pytest.approx(ends)
+
+
+def test_a_pooled_system_is_not_one_that_was_not_pooled():
+    pool, qrels, _ = drawn_world(Asked(Unit.QUERIES, 60))
+    run, *_ = world(0, queries=200)
+    with pytest.raises(ValueError, match="`others` must be of systems that were not pooled, got m1"):
+        estimate(pool, qrels, "rr", others=run.filter(model="m1"))
+    other = run.filter(model="m1").with_columns(query=pl.lit("x|y|?"), model=pl.lit("new"))
+    with pytest.raises(ValueError, match="`others` must answer the queries of the pool"):
+        estimate(pool, qrels, "rr", others=other)
+
+
+def test_several_proxies_are_averaged_where_few_are_judged():
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 100), queries=300)
+    pairs = pool.people.pairs(pool.people.unknown).select("query", "answer")
+    random = np.random.default_rng(0)
+    good = pairs.with_columns(probability=pl.Series(np.where(true[pool.people.unknown] == 1, 0.9, 0.1)))
+    noise = pairs.with_columns(probability=pl.Series(random.random(len(pairs))))
+    width = {}
+    for count in (40, 100):
+        said = first_of(pool, true, count)
+        for name, proxies in (("none", {}), ("both", {"good": good, "noise": noise})):
+            found = estimate(pool, said, "ap", proxies=proxies, compare=False)
+            width[count, name] = (found.metrics["ci_high"] - found.metrics["ci_low"]).mean()
+            averaged = [note for note in found.notes if "are averaged" in note]
+            assert bool(averaged) == (count < 50 and bool(proxies))
+    assert width[40, "both"] < width[40, "none"]
+    # With slopes of their own the good one counts and the noise does not.
+    assert width[100, "both"] < 0.8 * width[100, "none"]
+
+
+def test_proxies_that_lack_a_query_are_refused():
+    pool, qrels, _ = drawn_world(Asked(Unit.QUERIES, 60))
+    pairs = pool.people.pairs(pool.people.unknown).with_columns(probability=pl.lit(0.5))
+    lacking = pairs.filter(pl.col("query") != pairs["query"][0])
+    with pytest.raises(ValueError, match="`proxy` other: must give every unjudged candidate"):
+        estimate(pool, qrels, "rr", proxies={"good": pairs, "other": lacking})
+
+
+def test_a_stratum_with_one_judged_query_is_refused():
+    pool, _, true = drawn_world(Asked(Unit.QUERIES, 60, "size"))
+    order, _ = pool.drawing.order()
+    rare = order[pool.drawing.stratum[order] == 0]
+    with pytest.raises(ValueError, match="`judged` must be of two drawn queries in each of 4 strata, got 1"):
+        estimate(pool, judged(pool, true, np.setdiff1d(order, rare[1:])), "rr")
+
+
+@pytest.mark.parametrize("unit", [Unit.QUERIES, Unit.PREFIXES, Unit.CANDIDATES])
+def test_equal_lists_have_no_difference(unit):
+    pool, qrels, _ = drawn_world(Asked(unit, 40 if unit is not Unit.CANDIDATES else 120))
+    people = pool.people
+    slot = np.concatenate([people.slot[:1], people.slot[:1], people.slot[2:]])
+    same = pool._replace(people=people._replace(slot=slot))
+    qrels = qrels.join(outside_draw(same, qrels), on=["query", "answer"], how="anti")
+    found = estimate(same, qrels, "p" if unit is Unit.CANDIDATES else "rr").differences
+    first = found.row(0, named=True)
+    assert (first["value"], first["ci_low"], first["ci_high"], first["method"]) == (0.0, 0.0, 0.0, "exact")
+    assert found["ci_high"][1] > found["ci_low"][1]

@@ -135,3 +135,19 @@ def test_all_queries_give_the_value_itself():
         limits = of_queries(prepared(of, people, [free_proxy(people)]), people, true, sample)
         np.testing.assert_allclose(limits.value[:3], whole, atol=1e-12)
         np.testing.assert_allclose(limits.high - limits.low, 0, atol=1e-7)
+
+
+def test_few_other_values_have_exact_limits():
+    """All of 20 drawn queries have a relevant answer: at most so many of the others have none."""
+    people, truth = populated(queries=60)
+    one = measure("success@5", 5)
+    truth = np.where(people.label == 0, 0, 1).astype(float)  # whatever is listed is relevant
+    rows, size = np.arange(20), len(people.queries)
+    found = of_queries(prepared(one, people, []), people, truth, of_all(size, 20))
+    is_open = np.bincount(people.query[people.unknown], minlength=size) > 0
+    known = values(one, people, (people.label == 1).astype(float))[0]
+    at_most = most_changed(0, int(is_open[rows].sum()), int(is_open.sum()), 0.95)
+    free = min(at_most, int((known[is_open] == 0).sum()))  # a known answer keeps a list at 1
+    assert found.method[0] == "exact"
+    assert found.low[0] == pytest.approx(1 - free / size)
+    assert found.high[0] == pytest.approx(1)

@@ -1,5 +1,7 @@
 """Predictions accepted at a precision: which they are, in which order they are judged, what is promised."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,7 +9,8 @@ import pytest
 import owkg
 from owkg.judge.runs import run_from_lists, write_run
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.pools.accepting import predictions, write_next
+from owkg.pools.accepting import pilot_predictions, predictions, write_next
+from tests.pools.folders import filled
 
 ENTITIES = tuple(f"e{i:03d}" for i in range(120))
 RELATIONS = ("likes", "knows")
@@ -163,7 +166,10 @@ def test_bad_judgements_and_arguments():
     refused("`size` must be at most the", size=10_000)
     refused("`precision` must be", precision=1.5)
     refused("`by` must be relation or absent, got 'side'", by="side")
-    refused("`drawn` must be absent by relation", by="relation", drawn=5)
+    refused("`pilot` must be absent without `drawn`", pilot=labelled(order[:20], [1] * 20))
+    refused("`pool` must be absent without `drawn`", pool="pool")
+    refused("`drawn` must be at least the .* judged predictions of likes, got 5",
+            labelled(order.filter(relation="likes")[:9], [1] * 9), by="relation", drawn=5)  # fmt: skip
     with pytest.raises(ValueError, match="`run` must be of one system, got m, n"):
         owkg.accept(pl.concat([run, run.with_columns(model=pl.lit("n"))]), GRAPH, precision=0.8, size=20)
 
@@ -190,3 +196,152 @@ def test_sheets_are_read_where_labels_are_blank(tmp_path):
         owkg.accept(run, GRAPH, [], precision=0.8, size=200)
     with pytest.raises(ValueError, match="`system` must be one of m, got 'x'"):
         owkg.accept(run, GRAPH, precision=0.8, size=200, system="x")
+
+
+def graph_with_test(run, right):
+    """A graph whose test split knows every second right prediction; and these labels by triple."""
+    found = predictions(run, GRAPH)
+    truth = dict(zip(found.select("head", "relation", "tail").rows(), right(found["place"]), strict=True))
+    known = [row for row, is_right in truth.items() if is_right][::2]
+    ids = [[ENTITIES.index(head), RELATIONS.index(name), ENTITIES.index(tail)] for head, name, tail in known]
+    return GRAPH._replace(splits=GRAPH.splits | {"test": np.array(ids, np.int32)}), truth
+
+
+def judged_by(truth, rows):
+    return labelled(rows, [truth[row] for row in rows.select("head", "relation", "tail").rows()])
+
+
+def top_right(place):
+    """Rather right where the score is high."""
+    rng = np.random.default_rng(1)
+    return (rng.random(len(place)) < np.where(place.to_numpy() <= 120, 0.95, 0.15)).astype(int).tolist()
+
+
+def test_known_answers_place_the_region():
+    run = run_of()
+    graph, truth = graph_with_test(run, top_right)
+    options = {"precision": 0.3, "drawn": 60}
+    start = owkg.accept(run, graph, **options)
+    assert start.statements[0] == (
+        f"The region of {len(start.candidates)} predictions is placed by the free prediction."
+    )
+    assert 60 <= len(start.candidates) < len(predictions(run, graph))
+    found = owkg.accept(run, graph, judged_by(truth, start.following), **options)
+    assert found.state == "accepted"
+    share = np.mean([truth[row] for row in found.candidates.head(len(found.accepted)).select(
+        "head", "relation", "tail").rows()])  # fmt: skip
+    assert share >= 0.3
+    with pytest.raises(ValueError, match="`size` must be given, or a pilot: by the free prediction no first"):
+        owkg.accept(run, graph, precision=1.0, drawn=60)
+    with pytest.raises(ValueError, match="`size` must be given: the graph has no test split"):
+        owkg.accept(run, GRAPH, **options)
+    with pytest.raises(ValueError, match=r"`drawn` must be at most .*, the size of the region"):
+        owkg.accept(run, graph, precision=0.3, drawn=5000)
+
+
+def test_a_pilot_places_the_region_and_is_no_sample(tmp_path):
+    run = run_of()
+    truth = graph_with_test(run, top_right)[1]
+    asked = pilot_predictions(run, GRAPH, 40)
+    assert 30 <= len(asked) <= 40
+    assert asked["place"].is_sorted()
+    pilot = judged_by(truth, asked)
+    options = {"precision": 0.7, "drawn": 60, "pilot": pilot}
+    start = owkg.accept(run, GRAPH, **options)
+    triples = ("head", "relation", "tail")
+    assert start.candidates.join(asked, on=triples, how="semi").is_empty()
+    assert 120 <= len(start.candidates) <= 230
+    found = owkg.accept(run, GRAPH, judged_by(truth, start.following), **options)
+    assert (found.state, found.judged, found.errors > 0) == ("accepted", 60, True)
+    # Judgements of candidates that are no predictions of the run place nothing, and do no harm.
+    strange = pilot.head(1).with_columns(
+        answer=pl.lit("e119"), query=pl.lit("e119|likes|?"), entity=pl.lit("e119")
+    )
+    other = owkg.accept(run, GRAPH, **options | {"pilot": pl.concat([pilot, strange])})
+    assert other.candidates.equals(start.candidates)
+
+    def refused(message, judged=None, **more):
+        with pytest.raises(ValueError, match=message):
+            owkg.accept(run, GRAPH, judged, **options | more)
+
+    refused("`judged` must be of the .* predictions: .* is none; another size, depth, run or pilot", pilot)
+    refused("`pilot` must judge at least 10 of the 359 predictions, got 3", pilot=pilot.head(3))
+    refused("`size` must be absent with a pilot", size=100)
+    none = pilot.with_columns(relevance=pl.lit(0, pl.Int64))
+    refused("`size` must be given, or another pilot: by a pilot of .* have a precision of 0.7", pilot=none)
+
+
+def test_what_is_judged_in_a_pool_may_be_a_pilot(tmp_path):
+    run = run_of()
+    graph, truth = graph_with_test(run, top_right)
+    folder = tmp_path / "pool"
+    with warnings.catch_warnings(action="ignore"):
+        owkg.pools.draw(run, graph, "queries:20", depth=6, out=folder, filter="train")
+    options = {"precision": 0.5, "drawn": 40}
+    with pytest.raises(ValueError, match="`pool` must name filled-in sheets"):
+        owkg.accept(run, graph, **options, pool=folder)
+    sheet = owkg.pools.read_sheet(folder / "sheet.tsv", blank=True)
+    labels = [truth.get((row["entity"], row["relation"], row["answer"]), 0) for row in sheet.to_dicts()]
+    said = sheet.with_columns(relevance=pl.Series(labels))
+    filled(said.filter(relevance=1), folder / "sheet.tsv")
+    found = owkg.accept(run, graph, **options, pool=folder)
+    same = owkg.accept(run, graph, **options, pilot=said)
+    assert found.candidates.equals(same.candidates)
+    assert found.candidates.join(sheet, on=["query", "answer"], how="semi").is_empty()
+
+
+def test_nested_sets_of_each_relation():
+    run = run_of(queries=70)
+    found = predictions(run, GRAPH)
+    few = found.filter(relation="likes").head(12)
+    rest = found.filter(relation="knows").select("query", "answer")
+    pairs = pl.concat([few.select("query", "answer"), rest])
+    run = run.join(pairs, on=["query", "answer"], how="semi")
+    options = {"precision": 0.6, "size": len(pairs), "by": "relation", "drawn": 50}
+    start = owkg.accept(run, GRAPH, **options)
+    assert (start.state, start.method, start.judged) == ("open", "hypergeometric", 0)
+    # All of a relation of fewer than 30 predictions are judged, and as many as drawn of the others.
+    assert dict(start.following.group_by("relation").len().rows()) == {"likes": 12, "knows": 50}
+    order = start.following
+    right = np.where(order["relation"] == "likes", 0, order["place"] <= 150)
+    whole = owkg.accept(run, GRAPH, labelled(order, right), **options)
+    by = {row["relation"]: row for row in whole.by.to_dicts()}
+    assert by["likes"] == {"relation": "likes", "candidates": 12, "judged": 12, "errors": 12,
+                           "state": "refused", "lower": None, "accepted": 0}  # fmt: skip
+    assert (by["knows"]["state"], by["knows"]["judged"]) == ("accepted", 50)
+    assert by["knows"]["accepted"] == len(whole.accepted) > 60
+    assert set(whole.accepted["relation"]) == {"knows"}
+    assert whole.accepted["place"].max() <= 220
+    half = owkg.accept(run, GRAPH, labelled(order[:20], right[:20]), **options)
+    assert half.following.equals(order[20:].select(half.following.columns))
+    assert half.accepted.is_empty()
+
+
+def test_regions_of_relations_are_their_own():
+    run = run_of()
+    graph, _ = graph_with_test(run, top_right)
+    found = owkg.accept(run, graph, precision=0.4, drawn=30, by="relation")
+    ranking = predictions(run, graph)
+    for row in found.by.to_dicts():
+        own = ranking.filter(relation=row["relation"]).head(row["candidates"])
+        assert own["place"].equals(found.candidates.filter(relation=row["relation"])["place"])
+        assert len(own) < len(ranking.filter(relation=row["relation"]))
+    assert len(found.following) == found.by.select(pl.col("candidates").clip(0, 30)).sum().item()
+    with pytest.raises(ValueError, match="no first predictions of any relation have a precision of 1"):
+        owkg.accept(run, graph, precision=1.0, drawn=30, by="relation")
+
+
+def test_false_acceptance_of_nested_sets_of_relations_is_rare():
+    """Of 150 draws, sets of either relation that all just lack the precision are accepted in 5 % at most."""
+    run = run_of(queries=118)
+    options = {"precision": 0.8, "size": 600, "by": "relation", "drawn": 60}
+    found = predictions(run, GRAPH, 600)
+    turn = found.select(pl.int_range(pl.len()).over("relation")).to_series().to_numpy()
+    right = turn % 30 < 23  # 0.77 of each thirty
+    truth = dict(zip(found.select("head", "relation", "tail").rows(), right.astype(int), strict=True))
+    accepted = 0
+    for seed in range(150):
+        start = owkg.accept(run, GRAPH, seed=seed, **options)
+        said = judged_by(truth, start.following)
+        accepted += owkg.accept(run, GRAPH, said, seed=seed, **options).by.filter(state="accepted").height
+    assert accepted / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)

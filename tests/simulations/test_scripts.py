@@ -14,6 +14,7 @@ from owkg import metrics
 from owkg.cli.main import main
 from owkg.judge import read_judgements, relabelled, scores
 from owkg.kg import read_graph
+from owkg.pools import read_sheet
 from owkg.ranks import other_candidates, read_ranks
 
 ROOT = Path(__file__).parents[2]
@@ -153,6 +154,21 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path, here, capsys):
     assert full.join(sparse, on=full.columns, how="semi").height == len(sparse)
     drawn = ("rank_histogram", "probe_surface", "probe_order")
     assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".pdf"))
+
+
+def test_the_example_campaign_is_judged_by_the_truth(tmp_path, here):
+    assert here("example_campaign", "--out", tmp_path).returncode == 0
+    folder = tmp_path / "campaign"
+    truth = read_judgements(folder / "truth.qrels")
+    line = [str(folder / name) for name in ("a.run", "b.run")]
+    line += ["--kg", str(folder / "graph"), "--depth", "3", "--draw", "queries:20", "--out"]
+    assert main(["pool", *line, str(folder / "pool")]) == 0
+    done = here("example_campaign", "--out", tmp_path, "--judge", folder / "pool" / "sheet.tsv")
+    said = read_sheet(folder / "pool" / "sheet.tsv")
+    assert f"{said['relevance'].sum()} answers are true" in done.stdout
+    right = said.join(truth, on=["query", "answer"], how="semi")
+    assert set(right["relevance"]) == {1}
+    assert right.height == said["relevance"].sum()
 
 
 def test_sparse_labels_turn_the_order_of_the_example(tmp_path, here):

@@ -10,6 +10,9 @@ from owkg.cli.inputs import graph_and_notes, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat
 from owkg.cli.output import Table, number, show
 
+# Options of a test, which writing a pilot does not take.
+_OF_TESTS = ("size", "judged", "drawn", "by", "pilot", "pool_", "sheet", "out", "ci")
+
 
 def accept(
     run: Path,
@@ -18,12 +21,15 @@ def accept(
     kg: Path,
     how: GraphOptions,
     precision: float,
-    size: Annotated[int, typer.Option(min=1)] = 1000,
+    size: Annotated[int | None, typer.Option(min=1)] = None,
     depth: Annotated[int, typer.Option(min=1)] = 10,
     system: str | None = None,
     judged: list[Path] | None = None,
     drawn: Annotated[int | None, typer.Option(min=1)] = None,
     by: str | None = None,
+    pilot: list[Path] | None = None,
+    pool_: Annotated[Path | None, typer.Option("--pool")] = None,
+    pilot_sheet: Path | None = None,
     sheet: Path | None = None,
     rows: Annotated[int, typer.Option(min=1)] = 100,
     out: Path | None = None,
@@ -38,22 +44,32 @@ def accept(
     in, give it back with --judged, and take the next sheet. You may look after each judgement and stop at any
     time. A set without the precision is accepted in at most 5 of 100 draws.
 
-    With --drawn N, N of the predictions are judged, and the largest of ten nested sets that passes is
-    accepted.
+    With --drawn N, N predictions of a region are judged, and the largest of ten nested sets of it that passes
+    an exact test is accepted. The region is placed before anything is judged: by the known answers of the
+    test split, or by a pilot (--pilot-sheet writes its sheet, --pilot takes it back, --pool takes the sheets
+    of a drawn pool). Predictions that a pilot judges are left out; they are not part of the sample.
 
     Args:
         run (RUN): Run of one system; with several, --system names one.
         kg (DIR): Folder of the graph whose facts are known.
         precision: Precision wanted, such as 0.9.
-        size: Predictions of the set; with --drawn, of the region from which nested sets are taken.
+        size: Predictions of the set, or with --drawn of the region. [default: 1000; with --drawn, the best
+            ones that are expected to have the precision, and a quarter more]
         depth: How many answers of each list are predictions.
         system: System of the run.
         judged (FILE): A filled-in sheet or judgements as qrels; repeat it for several. Blank labels are not
             judged yet.
-        drawn (N): Size of a fixed draw for nested sets. Default: one set, judged one by one.
-        by (relation): Accept or refuse each relation by itself.
+        drawn (N): Size of a fixed draw for nested sets; with --by relation, of each relation. Default: one
+            set, judged one by one.
+        by (relation): Accept or refuse each relation by itself. With --drawn, relations of fewer than 30
+            predictions are judged completely.
+        pilot (FILE): With --drawn: judgements that place the region, a filled-in sheet or qrels; repeat it
+            for several. Keep the file as it is until the end.
+        pool_ (POOL): With --drawn: folder of a drawn pool, whose filled-in sheets serve as a pilot.
+        pilot_sheet (FILE): Write --rows predictions, spread over the ranking, into a new sheet for a pilot,
+            and stop.
         sheet (FILE): Write the predictions to judge next, in the order of the draw, into a new file.
-        rows: Predictions of that sheet.
+        rows: Predictions of the sheet that is written.
         out (FILE): Write the accepted triples with their scores and where they come from, as TSV.
         seed: Seed of the order of the draw.
         ci: Level of confidence.
@@ -63,22 +79,39 @@ def accept(
         owkg accept complex.run --kg data/fb15k237 --precision 0.9 --judged sheet.tsv --sheet next.tsv
         owkg accept complex.run --kg data/fb15k237 --precision 0.9 --judged sheet.tsv --judged next.tsv
             --out accepted.tsv
+        owkg accept complex.run --kg data/fb15k237 --precision 0.9 --drawn 400 --sheet sheet.tsv --rows 400
+        owkg accept complex.run --kg data/fb15k237 --precision 0.9 --pilot-sheet pilot.tsv --rows 60
+        owkg accept complex.run --kg data/fb15k237 --precision 0.9 --drawn 100 --by relation
+            --pilot pilot.tsv --sheet sheet.tsv
     """
     import polars as pl
 
     from owkg.files.storage import is_stream, require_place
     from owkg.pools.accepting import accept as accepted
-    from owkg.pools.accepting import accepted_table, write_next
-    from owkg.pools.annotation import write_cells
+    from owkg.pools.accepting import accepted_table, pilot_predictions, write_next
+    from owkg.pools.annotation import write_cells, write_sheet
 
-    for path in (sheet, out):
+    for path in (sheet, out, pilot_sheet):
         if path is not None:
             require_place(path)
-    if sheet is None:
+    for name, path in (("sheet", sheet), ("pilot_sheet", pilot_sheet)):
+        if path is not None and path.exists() and not is_stream(path):
+            raise ValueError(
+                f"`{name}` must be a new file, because labels may stand in {path}, which is there."
+            )
+    if sheet is None and pilot_sheet is None:
         given.refuse(["rows"], "has no effect without --sheet")
-    elif sheet.exists() and not is_stream(sheet):
-        raise ValueError(f"`sheet` must be a new file, because labels may stand in {sheet}, which is there.")
+    if drawn is None:
+        given.refuse(["pilot", "pool_"], "has no effect without --drawn")
+    if pilot_sheet is not None:
+        given.refuse(_OF_TESTS, "has no effect with --pilot-sheet")
     graph, notes = graph_and_notes(kg, how)
+    if pilot_sheet is not None:
+        asked = pilot_predictions(run, graph, rows, depth=depth, system=system, seed=seed)
+        write_sheet(asked, pilot_sheet, seed=seed, in_order=True)
+        told = f"wrote {pilot_sheet}: {len(asked):,} predictions to judge; --pilot takes it back"
+        show(form, {"sheet": pilot_sheet, "to_judge": len(asked)}, lines=[told])
+        return
     found = accepted(
         run,
         graph,
@@ -89,6 +122,8 @@ def accept(
         system=system,
         by=by,
         drawn=drawn,
+        pilot=pilot or None,
+        pool=pool_,
         seed=seed,
         ci=ci,
     )
@@ -122,16 +157,20 @@ def accept(
     }
     tables = []
     if found.by is not None:
+        heads = ["relation", "predictions", "judged", "wrong", "state", "accepted"]
+        names = ("candidates", "judged", "errors")
+        limits = found.method == "martingale"
         cells = [
             [
                 row["relation"],
-                *(f"{row[name]:,}" for name in ("candidates", "judged", "errors")),
+                *(f"{row[name]:,}" for name in names),
                 row["state"],
-                f"{row['lower']:.3f}",
+                f"{row['accepted']:,}",
+                *([f"{row['lower']:.3f}"] if limits else []),
             ]
             for row in found.by.to_dicts()
         ]
-        heads = ["relation", "predictions", "judged", "wrong", "state", "precision at least"]
+        heads += ["precision at least"] if limits else []
         tables.append(Table("by relation", heads, cells))
     show(form, payload, tables, lines)
     for text in notes if form is Format.TABLE else ():

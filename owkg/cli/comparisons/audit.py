@@ -275,8 +275,8 @@ def _show(found: "Audit") -> None:
         printed("if you judge more: expected widths of intervals", table.columns, table.rows)
         depth = assumed["plan"]
         line(
-            f"of the pool of depth {depth}: owkg pool RUN... --depth {depth} --draw queries:50, then owkg "
-            "estimate --pool",
+            f"of the pool of depth {depth}; to carry a line out: "
+            "owkg pool RUN... --kg KG --depth DEPTH --draw queries:50, then owkg estimate --pool",
             "dim",
         )
     least = assumed["sparsity_at_least"]

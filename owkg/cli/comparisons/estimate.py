@@ -1,14 +1,20 @@
 """`owkg estimate`: metrics of the completely judged pool, from judgements drawn by its design."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.inputs import noted_line
-from owkg.cli.options import Format, OutputFormat, split_list
+from owkg.cli.inputs import noted, noted_line
+from owkg.cli.options import Format, GraphOptions, OutputFormat, split_list
 from owkg.cli.output import Table, interval, number, show
 from owkg.errors import naming
+
+
+class Gaps(StrEnum):
+    REFUSE = "refuse"
+    BOUNDS = "bounds"
 
 
 def estimate(
@@ -20,10 +26,14 @@ def estimate(
     compare: bool = True,
     proxy: list[Path] | None = None,
     errors: str | None = None,
+    expert: list[Path] | None = None,
     exact: bool = False,
+    gaps: Gaps = Gaps.REFUSE,
     looks: str | None = None,
     other_queries: bool = False,
     ci: float = 0.95,
+    kg: Path | None = None,
+    how: GraphOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Metrics of systems as if the whole pool were judged, from a few judgements drawn by owkg pool --draw.
@@ -37,7 +47,8 @@ def estimate(
 
     Args:
         runs (RUN...): The pooled runs, to check that they are unchanged; by default the pool's own copy is
-            used.
+            used. Other runs get bounds alone, from what is judged and what is open, where whole queries are
+            drawn.
         pool_ (POOL): Folder that owkg pool --draw wrote.
         judged (FILE): A filled-in sheet or judgements as qrels; repeat it for several. Blank labels are not
             judged yet. Default: the sheets in the folder of the pool.
@@ -47,56 +58,75 @@ def estimate(
         proxy (FILE): Probabilities that candidates are true, from a language model or a rule: a table with
             the columns query, answer, probability. Repeat it for several. Good ones make intervals narrower;
             coverage does not depend on them.
-        errors (RATES): How often annotators err, as fp=0.05,fn=0.1: the shares of wrong candidates judged
-            relevant and of true ones judged not relevant. Labels are corrected, and intervals are wider.
+        errors (RATES|FILE): How often annotators err, as fp=0.05,fn=0.1: the shares of wrong candidates
+            judged relevant and of true ones judged not relevant; or a table of gold items to count them on,
+            with the columns query, answer, label, truth; or both, as gold.tsv,fp=0.05, if all gold items are
+            true. Labels are corrected, and intervals are wider.
+        expert (FILE): Judgements by an expert of the first queries of the draw, at least 20, as a sheet or
+            qrels; repeat it for several. Values are of the expert's labels, whatever the errors of
+            annotators, for all metrics of drawn queries.
         exact: Give limits that are exact for any number of queries, and wider. Default for fewer than 20
             queries.
+        gaps (refuse|bounds): What to do if drawn units are skipped: refuse, or give limits that hold whatever
+            the open labels are.
         looks (N,...): Numbers of judged units after which you look, all planned before the first look, such
-            as 50,100,200; intervals then hold at all looks together. Default: one look.
+            as 50,100,200; intervals then hold at all looks together. The pool records looks and the plan.
+            Default: as planned earlier, otherwise one look, and one more after a pilot.
         other_queries: Mean queries like these, rather than exactly the queries of the runs; intervals are
             wider.
         ci: Level of the confidence intervals.
+        kg (DIR): Folder of the graph, with runs that were not pooled: known answers leave their lists.
 
     Examples:
         owkg estimate --pool pool --judged sheet.tsv --metric rr,ap,p@10
         owkg estimate --pool pool --judged judged.qrels --proxy llm.tsv --format json
+        owkg estimate --pool pool --judged crowd.tsv --expert expert.tsv --metric ap,ndcg
     """
-    from owkg.pools.drawn import require_same_runs
     from owkg.pools.estimating import estimate as estimated
+    from owkg.pools.unpooled import unpooled_runs
 
-    if runs:
-        require_same_runs(pool_, runs)
+    others = unpooled_runs(pool_, runs or [])
+    if kg is not None and not others:
+        raise ValueError("`kg` has no effect without runs that were not pooled.")
+    how.require(kg)
     names = split_list(metric or "")
-    found = estimated(
-        pool_,
-        judged or None,
-        names or None,
-        compare=compare,
-        proxies={path.name: path for path in proxy or []},
-        errors=_rates(errors),
-        exact=exact,
-        looks=_numbers(looks),
-        ci=ci,
-        of_these=not other_queries,
-    )
+    with noted():
+        rates = _rates(errors)
+    with naming({"others": "RUN"}), noted():
+        found = estimated(
+            pool_,
+            judged or None,
+            names or None,
+            compare=compare,
+            proxies=_named(proxy or []),
+            errors=rates,
+            expert=expert or None,
+            exact=exact,
+            gaps=gaps.value,
+            looks=_numbers(looks),
+            others=others or None,
+            kg=kg,
+            reading=how.reading() if others else None,
+            ci=ci,
+            of_these=not other_queries,
+        )
     percent = f"{100 * ci:g}%"
     metrics = [
         [
             row["metric"],
             row["model"],
-            interval(row["value"], row["ci_low"], row["ci_high"]),
+            _interval(row["value"], row["ci_low"], row["ci_high"]),
             row["method"],
-            f"{row['r']:.2f}",
-            f"{row['least']:.3f} to {row['most']:.3f}",
+            "" if row["r"] is None else f"{row['r']:.2f}",
         ]
         for row in found.metrics.to_dicts()
     ]
-    heads = ["metric", "model", f"value [{percent} interval]", "method", "r", "possible"]
+    heads = ["metric", "model", f"value [{percent} interval]", "method", "r"]
     pairs = [
         [
             row["metric"],
             f"{row['first']} - {row['second']}",
-            interval(row["value"], row["ci_low"], row["ci_high"]),
+            _interval(row["value"], row["ci_low"], row["ci_high"]),
             "" if row["p_value"] is None else f"{row['p_value']:.2g}",
         ]
         for row in found.differences.to_dicts()
@@ -106,27 +136,68 @@ def estimate(
         tables.append(Table("differences", ["metric", "pair", f"value [{percent} interval]", "p"], pairs, 2))
     lines = [found.design]
     if (share := found.missing) is not None:
-        value = "at most" if share.value is None else interval(share.value, share.low, share.high)
+        value = _interval(share.value, share.low, share.high)
         lines.append(f"missing answers among the true ones: {value} ({share.scope})")
-    show(form, _payload(found, _numbers(looks)), tables, lines)
+        tables += _categories(share.by_category, percent)
+    show(form, _payload(found), tables, lines)
     for text in found.notes if form is Format.TABLE else ():
         noted_line(text)
 
 
+def _interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A value with its interval; of bounds alone the interval, or nothing."""
+    if low is None or high is None:
+        return ""
+    return f"[{low:.3f}, {high:.3f}]" if value is None else interval(value, low, high)
+
+
+def _categories(frame: Any, percent: str) -> list[Table]:
+    """The table of missing answers by relation category, if enough of one is judged."""
+    if frame is None or not frame["low"].count() or len(frame) == 1:
+        return []
+    rows = [
+        [
+            row["category"],
+            _interval(row["value"], row["low"], row["high"]),
+            f"{row['known']:,}",
+            f"{row['judged']:,}",
+        ]
+        for row in frame.to_dicts()
+    ]
+    heads = ["category", f"share [{percent} interval]", "known", "judged"]
+    return [Table("missing answers by relation category", heads, rows)]
+
+
+def _named(paths: list[Path]) -> dict[str, Path]:
+    """Proxies by the names of their files."""
+    names = [path.name for path in paths]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"`proxy` must be of files with different names, got {twice[0]} twice.")
+    return dict(zip(names, paths, strict=True))
+
+
 def _rates(text: str | None) -> Any:
-    """The error rates of fp=0.05,fn=0.1."""
+    """The error rates of fp=0.05,fn=0.1, or of a file of gold items, or of one with a known rate."""
     if text is None:
         return None
     from owkg.estimation import ErrorRates
+    from owkg.pools.gold import gold_rates
 
-    pairs = [one.partition("=") for one in split_list(text)]
+    words = split_list(text)
+    files = [one for one in words if "=" not in one]
+    pairs = [one.partition("=") for one in words if "=" in one]
     try:
         given = {name.strip(): float(value) for name, _, value in pairs}
     except ValueError:
-        given = {}
-    if not given or set(given) - {"fp", "fn"} or len(given) < len(pairs):
-        raise ValueError(f"`errors` must be rates such as fp=0.05,fn=0.1, got {text!r}.")
+        given = {"": 0.0}
+    wrong = set(given) - {"fp", "fn"} or len(given) < len(pairs) or len(files) > 1
+    if wrong or not (given or files):
+        raise ValueError(
+            f"`errors` must be rates such as fp=0.05,fn=0.1, or a file of gold items, got {text!r}."
+        )
     with naming({"fp": "`errors`: fp", "fn": "`errors`: fn"}):
+        if files:
+            return gold_rates(Path(files[0]), **given)
         return ErrorRates(given.get("fp", 0.0), given.get("fn", 0.0))
 
 
@@ -139,12 +210,14 @@ def _numbers(text: str | None) -> list[int] | None:
     return [int(one) for one in split_list(text)]
 
 
-def _payload(found: Any, looks: list[int] | None) -> dict[str, Any]:
+def _payload(found: Any) -> dict[str, Any]:
     share = found.missing
     missing = None
     if share is not None:
-        missing = {"value": number(share.value), "low": number(share.low), "high": number(share.high)}
-        missing |= {"scope": share.scope, "by_category": None}
+        value = None if share.value is None else number(share.value)
+        missing = {"value": value, "low": number(share.low), "high": number(share.high)}
+        by = None if share.by_category is None else share.by_category.to_dicts()
+        missing |= {"scope": share.scope, "by_category": by}
     metrics = [
         {name: value for name, value in row.items() if name not in ("least", "most")}
         | {"bounds": [row["least"], row["most"]]}
@@ -156,7 +229,7 @@ def _payload(found: Any, looks: list[int] | None) -> dict[str, Any]:
         "metrics": metrics,
         "differences": found.differences.to_dicts(),
         "missing_share": missing,
-        "looks": looks,
+        "looks": {"planned": found.looks.planned, "made": found.looks.made},
         "judged": found.judged,
         "unjudged": found.unjudged,
         "notes": found.notes,

@@ -8,25 +8,37 @@ from typing import Annotated, Any
 import typer
 
 from owkg.cli.commands import Given
+from owkg.cli.comparisons.pool_draw import add_systems, draw_further, show_further, show_plan, widths_of
 from owkg.cli.inputs import noted_line
-from owkg.cli.options import Format, GraphOptions, Names, OutputFormat, Overwrite, TableOptions, named_files
+from owkg.cli.options import (
+    Format,
+    GraphOptions,
+    Names,
+    OutputFormat,
+    Overwrite,
+    TableOptions,
+    named_files,
+    split_list,
+)
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
 _SHOWN = 10  # relations that lose most by the rules
-_METRICS = "rr,success,p,ap,ndcg,mrr"  # of a plan
 # Options that say nothing about sheets that are read back.
 _OF_POOLS = (
     *("runs", "name", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
     *("closed_world", "covered", "rule", "columns", "untied", "realistic", "candidates", "ids"),
     *("min_share", "budget", "templates", "sampled", "sources", "source_template"),
-    *("draw", "strata", "for_", "below_depth", "plan", "metric", "more"),
-)
-# Options that a further sheet of a draw does not take.
-_OF_FIRST = tuple(
-    name for name in _OF_POOLS if name not in ("names", "templates", "sources", "source_template", "more")
+    *("draw", "strata", "for_", "below_depth", "plan", "metric", "width", "judged", "more", "add"),
 )
 _OF_SHEETS = ("pool_", "changed", "conflicts", "third", "annotations", "expert", "expert_sample")
+_OF_WORDS = ("names", "templates", "sources", "source_template")
+# Options that go with --more, --add, or --plan of a pool that is drawn already; no other does.
+_WITH = {
+    "--more": ("more", *_OF_WORDS),
+    "--add": ("add", "name", "kg", "layout", "duplicates", *_OF_WORDS),
+    "--plan of --pool": ("plan", "metric", "width", "judged"),
+}
 
 
 class Rule(StrEnum):
@@ -40,7 +52,7 @@ class Reading:
 
     Reading sheets back:
         read (SHEET): A sheet that was filled in; repeat it for several annotators.
-        pool_ (POOL): With --read or --more: the folder of the pool.
+        pool_ (POOL): With --read, --more, --add or --plan: the folder of the pool.
         changed: With --read: read a pool whose files are not as written.
         conflicts (FILE): With --read: write a sheet of the candidates without a majority, for a third
             annotator.
@@ -92,10 +104,18 @@ class Drawing:
             pool), or the two systems whose difference matters, or both as A-B:METRIC.
         below_depth: With below: how deep the lists reach.
         plan: Print the widths of the intervals that each design and size gives, with judgements and hours,
-            and write nothing.
-        metric: With --plan: metrics, separated by commas.
+            and write nothing. With --pool, plan further units of a drawn pool from its judged ones.
+        metric: With --plan: metrics, separated by commas. Default: those of --width; otherwise
+            rr,success,p,ap,ndcg,mrr, or with --pool those that the design answers.
+        width (METRIC=W,...): With --plan: wished widths of 95% intervals of systems, such as rr=0.1; print
+            how many units each design needs for them.
+        judged (FILE): With --plan and --pool: a filled-in sheet or judgements as qrels; repeat it for
+            several. Default: the sheets in the folder of the pool.
         more (N): Draw N further units of the pool --pool by its design and write them into a sheet of their
             own; what is drawn and judged stays.
+        add (RUN): Let the systems of a further run join the pool --pool, and write a sheet of the candidates
+            that must be judged for them; what is drawn and judged stays. Needs the --kg of the pool. Repeat
+            it for several runs.
     """
 
     draw: str | None = None
@@ -103,8 +123,16 @@ class Drawing:
     for_: Annotated[str | None, typer.Option("--for")] = None
     below_depth: Annotated[int, typer.Option(min=2)] = 100
     plan: bool = False
-    metric: str = _METRICS
+    metric: str | None = None
+    width: str | None = None
+    judged: list[Path] | None = None
     more: Annotated[int | None, typer.Option(min=1)] = None
+    add: list[Path] | None = None
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics of a plan that are named."""
+        return split_list(self.metric or "")
 
 
 def pool(
@@ -146,7 +174,7 @@ def pool(
 
     With --draw the sheet holds a random sample of the pool, in the order of judging; design.json and
     design.tsv say how it was drawn. Only then has owkg estimate intervals. --more draws further units of the
-    same design.
+    same design, and --add lets further systems join.
 
     The answers of --truth to the queries asked are all in pool.qrels, pooled or not. With --closed-world only
     pooled ones are: truth stands for annotators, who see nothing but the pool.
@@ -187,27 +215,25 @@ def pool(
     Examples:
         owkg pool a.run b.run --kg data/fb15k237 --depth 10 --truth test --plan --metric rr,p@10,ap
         owkg pool a.run b.run --kg data/fb15k237 --depth 10 --truth test --draw queries:60 --seed 7 --out pool
+        owkg pool a.run b.run --kg data/fb15k237 --depth 10 --plan --width rr=0.1,ap=0.1
+        owkg pool --pool pool --judged pool/sheet.tsv --plan --width rr=0.1
         owkg pool --pool pool --more 40
+        owkg pool --pool pool --add c.run --kg data/fb15k237
         owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test
         owkg pool runs.trec --depth 100 --kg benchmark --out pool --truth qrels_full.txt --closed-world
         owkg pool --read sheet.tsv --read other.tsv --pool pool --out judged.qrels --conflicts third.tsv
         owkg pool --read sheet.tsv --read other.tsv --third third.tsv --pool pool --out judged.qrels
             --overwrite
     """
-    if drawing.more is not None:
-        given.refuse(_OF_FIRST, "has no effect with --more: the design stays as it is")
-        given.refuse([*(name for name in _OF_SHEETS if name != "pool_"), "out"], "has no effect with --more")
-        _draw_more(
-            reading.folder_of("--more"),
-            drawing.more,
-            _words(names, templates, sources, source_template),
-            form,
-        )
+    words = _words(names, templates, sources, source_template)
+    if _of_drawn(given, drawing, reading, words, form, systems=(kg, how, name)):
         return
+    wishes = widths_of(drawing.width)
     if drawing.plan:
         given.refuse(
             ["out", "read", "budget", "draw", "strata", "for_", "sampled"], "has no effect with --plan"
         )
+        given.refuse(["judged"], "has no effect without --pool")
         out = Path()
     if out is None:
         raise ValueError("`out` must say where to write.")
@@ -219,7 +245,7 @@ def pool(
         return
     given.refuse(_OF_SHEETS, "has no effect without --read")
     if not drawing.plan:
-        given.refuse(["metric"], "has no effect without --plan")
+        given.refuse(["metric", "width", "judged"], "has no effect without --plan")
     if drawing.draw is None:
         given.refuse(["strata", "for_", "below_depth"], "has no effect without --draw")
     else:
@@ -235,6 +261,7 @@ def pool(
         raise ValueError("`min_share` has no effect without --rule type.")
     systems = named_files(runs, name)
     from owkg.pools.folder import write_pool
+    from owkg.pools.front import METRICS
 
     settings = {
         "depth": depth,
@@ -254,13 +281,13 @@ def pool(
         "below_depth": drawing.below_depth,
         "seed": seed,
     }
-    words = _words(names, templates, sources, source_template)
     said = tables.reading()
     named = {"run": "RUN"} | ({} if said.said else {"candidates": "RUN"})
     with naming(named):
         words |= {"reading": how.reading(), "tables": said}
         if drawing.plan:
-            _show_plan(systems, kg, settings, words, drawing.metric, form)
+            metrics = drawing.metrics or list(wishes or METRICS)
+            show_plan(systems, kg, settings, words, metrics, wishes, form)
             return
         card = write_pool(systems, kg, out, settings, **words, overwrite=overwrite)
     rows = card["sizes"]
@@ -285,37 +312,38 @@ def _words(
     return {"names": names, "templates": templates, "source": blank}
 
 
-def _draw_more(folder: Path, count: int, words: dict[str, Any], form: Format) -> None:
-    from owkg.pools.drawn import draw_more
+def _of_drawn(
+    given: Given,
+    drawing: Drawing,
+    reading: Reading,
+    words: dict[str, Any],
+    form: Format,
+    *,
+    systems: tuple[Path | None, GraphOptions, list[str] | None],
+) -> bool:
+    """Whether the command is about a pool that is drawn already; does what it asks for.
 
-    sheet, candidates, drawn = draw_more(folder, count, **words)
-    unit, counts = drawn.drawing.unit, drawn.drawing.counts
-    told = f"wrote {sheet}: {candidates:,} candidates to judge; {counts.sum():,} {unit} are drawn now"
-    show(form, {"sheet": sheet, "to_judge": candidates, "drawn": int(counts.sum())}, lines=[told])
-
-
-def _show_plan(
-    systems: Any, kg: Path | None, settings: dict[str, Any], words: dict[str, Any], metric: str, form: Format
-) -> None:
-    from owkg.pools.folder import planned
-
-    frame, notes = planned(systems, kg, settings, metric, reading=words["reading"], tables=words["tables"])
-    rows = [
-        [
-            row["metric"],
-            f"{row['unit']}:{row['count']}",
-            *("" if row[name] is None else f"{row[name]:.3f}" for name in ("width", "width_pair")),
-            f"{row['judgements']:,}",
-            f"{row['hours']:,.0f}",
-        ]
-        for row in frame.to_dicts()
-    ]
-    heads = ["metric", "draw", "width", "width of a difference", "judgements", "hours"]
-    title = "expected widths of 95% intervals, medians over systems and over pairs"
-    line = "hours: 45 s for a new entity and 25 s for each fact; judging one system's lists alone takes less"
-    show(form, {"plan": frame.to_dicts(), "notes": notes}, [Table(title, heads, rows)], [line])
-    for text in notes if form is Format.TABLE else ():
-        noted_line(text)
+    Args:
+        given, drawing, reading, words, form: of the command.
+        systems: folder of the graph, how it is read, and names of systems, for --add.
+    """
+    options = {"--more": drawing.more is not None, "--add": bool(drawing.add)}
+    options["--plan of --pool"] = drawing.plan and reading.pool_ is not None
+    for option in (option for option, there in options.items() if there):
+        others = [one for one in (*_OF_POOLS, *_OF_SHEETS, "out", "read") if one not in _WITH[option]]
+        others.remove("pool_")
+        given.refuse(others, f"has no effect with {option}: the design stays as it is")
+        folder = reading.folder_of(option)
+        if drawing.more is not None:
+            draw_further(folder, drawing.more, words, form)
+        elif drawing.add:
+            kg, how, name = systems
+            how.require(kg)
+            add_systems(folder, named_files(drawing.add, name), kg, how.reading(), words, form)
+        else:
+            show_further(folder, drawing.judged, drawing.metrics, widths_of(drawing.width), form)
+        return True
+    return False
 
 
 def _show_cost(cost: dict[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""Estimates from few judgements, replayed on worlds whose answers are all known."""
