@@ -18,7 +18,7 @@ from owkg.train.sampled import Total
 def against_all(
     model: Model,
     config: Training,
-    table: Float[Array, "n d"],
+    table: Float[Array, "n width"],
     queries: Float[Array, "q d"],
     batch: SideQueries,
     smoothing: Float[Array, ""],

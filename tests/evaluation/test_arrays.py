@@ -17,6 +17,8 @@ from owkg.ranks import known_sets, ranks_from_scores
 N, M = 23, 3
 SIZES = {"num_entities": N, "num_relations": M}
 SMALL = {"conve": {"dim": 12, "height": 4}, "betae": {"dim": 5}, "transe": {"dim": 5, "norm": 1}}
+SMALL |= {"interacte": {"dim": 12, "height": 2, "kernel": 3, "channels": 2}}
+SMALL |= dict.fromkeys(("rote", "refe", "atte", "roth", "refh", "atth"), {"dim": 6})
 
 
 def drawn(seed, count):

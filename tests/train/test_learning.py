@@ -14,9 +14,9 @@ pytestmark = pytest.mark.usefixtures("quick_compilation")
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_learns_its_facts_by_heart(chain, name):
-    size = {"conve": {"dim": 32, "height": 4}, "tucker": {"dim": 32, "relation_dim": 8}}.get(
-        name, {"dim": 32}
-    )
+    small = {"height": 4, "kernel": 3, "channels": 8}
+    sizes = {"conve": {"height": 4}, "tucker": {"relation_dim": 8}, "interacte": small}
+    size = {"dim": 32} | sizes.get(name, {})
     dropout = {option: 0.0 for option in MODELS[name].options if option.endswith("dropout")}
     hidden = {"hidden": 64} if name == "betae" else {}
     rate = {"learning_rate": 0.01} if training(name).optimiser == "adam" else {}

@@ -68,7 +68,9 @@ def test_what_forgets_nothing_is_as_dense(optimiser, settings):
 def test_every_model_has_rows(model):
     """Layers, relations, biases of entities and running statistics too."""
     small = {"conve": {"dim": 12, "height": 4, "channels": 2}, "betae": {"hidden": 5}}
+    small |= {"interacte": {"dim": 12, "height": 2, "kernel": 3, "channels": 2}}
     dropped = {"tucker": ("input", "matrix", "output"), "conve": ("input", "channel", "output")}
+    dropped |= {"interacte": dropped["conve"]}
     settings = small.get(model, {}) | {f"{name}_dropout": 0.0 for name in dropped.get(model, ())}
     dense, by_rows = both(scattered(40, 24), model, **settings, optimiser="sgd", n3=0.01)
     assert_equal(dense, by_rows, rtol=1e-3, atol=1e-4)
