@@ -18,7 +18,7 @@ N, M = 23, 3
 SIZES = {"num_entities": N, "num_relations": M}
 SMALL = {"conve": {"dim": 12, "height": 4}, "betae": {"dim": 5}, "transe": {"dim": 5, "norm": 1}}
 SMALL |= {"interacte": {"dim": 12, "height": 2, "kernel": 3, "channels": 2}}
-SMALL |= dict.fromkeys(("rote", "refe", "atte", "roth", "refh", "atth"), {"dim": 6})
+SMALL |= {name: {"dim": 6} for name in ("rote", "refe", "atte", "roth", "refh", "atth")}
 
 
 def drawn(seed, count):
