@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from owkg.models import euclidean, options
-from owkg.models.kind import Kind
-from owkg.models.model import Model, Params, Statistics
-from owkg.models.similarity import MINUS_SQUARES
+from owkg.models import euclidean
+from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -24,9 +23,7 @@ class AttE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole_numbers(self, "dim")
-        options.even(self, "dim")
-        options.only_reciprocal(self, "atte")
+        euclidean.require_pairs(self, "atte")
 
 
 def atte_model(config: AttE) -> Model:
@@ -40,23 +37,12 @@ def atte_model(config: AttE) -> Model:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
     """
 
-    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        return euclidean.biased_init(key, config, (num_entities, config.dim), num_relations, "nuus")
-
     def form(entity: Float[Array, "q d"], relation: Float[Array, "q d4"]) -> Float[Array, "q d"]:
         shift, rotation, reflection, context = jnp.split(relation, 4, axis=-1)
         both = euclidean.rotated(rotation, entity), euclidean.reflected(reflection, entity)
         return euclidean.attended(*both, context) + shift
 
-    return Model(
-        "atte",
-        config,
-        init,
-        euclidean.biased_query(form),
-        euclidean.biased_candidates,
-        MINUS_SQUARES,
-        entity_params=euclidean.BIASES,
-    )
+    return euclidean.biased_model("atte", config, "nuus", form)
 
 
 KIND = Kind(
@@ -65,5 +51,5 @@ KIND = Kind(
     atte_model,
     "-|w R h + (1 - w) S h + r - t|^2 + b_h + b_t",
     "Chami et al. 2020",
-    training=euclidean.TRAINING,
+    training=CLASSIFIED,
 )

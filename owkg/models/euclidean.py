@@ -6,32 +6,21 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from owkg.models import initial
-from owkg.models.model import Ids, Options, Params, Query, Statistics, entity_rows, sided, stateless
+from owkg.models import initial, options
+from owkg.models.model import Ids, Model, Options, Params, Statistics, rows_with, sided, stateless
+from owkg.models.similarity import MINUS_SQUARES, Similarity
 
-BIASES = ("entity", "head_bias", "tail_bias")
-"""The arrays with a row an entity."""
-TRAINING = {
-    "training_loop": "1vsall",
-    "loss": "cross_entropy",
-    "batch_size": 500,
-    "optimiser": "adam",
-    "learning_rate": 1e-3,
-}
-"""How these models are trained by default: with the full cross-entropy, as Chami et al. 2020 also do."""
 SCALE = 1e-3
 """Standard deviation of initial points and translations."""
 
 
-def biased_init(
-    key: Array, config: Options, entities: tuple[int, int], relations: int, parts: str
-) -> tuple[Params, Statistics]:
+def biased_init(key: Array, config: Options, entities: int, relations: int, parts: str) -> Params:
     """Normal points, biases of 0, and rows of relations of several parts of `dim` numbers.
 
     Args:
         key: of the draws.
         config: options.
-        entities: shape of the points.
+        entities: how many.
         relations: how many; twice as many rows where they are reciprocal.
         parts: of a relation, a letter each: n, normal of deviation `SCALE`; u, uniform on +-1; s, standard
             normal.
@@ -43,22 +32,48 @@ def biased_init(
     for part, own in zip(parts, keys, strict=True):
         law, width = laws[part]
         drawn.append(law(own, (rows, config.dim), width))
-    zeros = jnp.zeros(entities[0], jnp.float32)
+    zeros = jnp.zeros(entities, jnp.float32)
     return {
-        "entity": initial.normal(first, entities, SCALE),
+        "entity": initial.normal(first, (entities, config.dim), SCALE),
         "relation": jnp.concatenate(drawn, axis=-1),
         "head_bias": zeros,
         "tail_bias": zeros,
-    }, {}
+    }
 
 
-def with_ones(rows: Float[Array, "n d"]) -> Float[Array, "n d1"]:
-    """Rows with a column of ones behind them."""
-    return jnp.concatenate([rows, jnp.ones_like(rows[:, :1])], axis=-1)
+def require_pairs(config: Options, model: str) -> None:
+    """Requires `dim` to be an even whole number, and `reciprocal` to be True."""
+    options.whole_numbers(config, "dim")
+    options.even(config, "dim")
+    options.only_reciprocal(config, model)
 
 
-def biased_query(form: Callable[[Array, Array], Array]) -> Query:
-    """The query of a reciprocal model: the moved point, then the bias of the entity that is given."""
+def biased_model(
+    name: str,
+    config: Options,
+    parts: str,
+    form: Callable[[Array, Array], Array],
+    similarity: Similarity = MINUS_SQUARES,
+    *,
+    ones: bool = False,
+) -> Model:
+    """A reciprocal model of moved points, with a bias of what is given and one of the answer.
+
+    Args:
+        name: of the model.
+        config: its options.
+        parts: of the rows of relations, as `biased_init` takes them.
+        form: from rows of entities and of relations to moved points.
+        similarity: of points and candidates, each with its bias behind it.
+        ones: whether rows of relations end in one more number, 1 at the start.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        params = biased_init(key, config, num_entities, num_relations, parts)
+        relation = params["relation"]
+        last = jnp.ones_like(relation[:, : int(ones)])
+        return params | {"relation": jnp.concatenate([relation, last], axis=-1)}, {}
+
     moved = sided(stateless(form), None, reciprocal=True)
 
     def query(
@@ -73,13 +88,15 @@ def biased_query(form: Callable[[Array, Array], Array]) -> Query:
         points, statistics = moved(params, statistics, entity, relation, side, key=key)
         return jnp.concatenate([points, params["head_bias"][entity][:, None]], axis=-1), statistics
 
-    return query
-
-
-def biased_candidates(params: Params, entity: Ids | None = None) -> Array:
-    """Points of entities, then their biases as answers."""
-    bias = params["tail_bias"] if entity is None else params["tail_bias"][entity]
-    return jnp.concatenate([entity_rows(params, entity), bias[..., None]], axis=-1)
+    return Model(
+        name,
+        config,
+        init,
+        query,
+        rows_with("tail_bias"),
+        similarity,
+        entity_params=("entity", "head_bias", "tail_bias"),
+    )
 
 
 def rotated(rotation: Float[Array, "q d"], x: Float[Array, "q d"]) -> Float[Array, "q d"]:

@@ -8,14 +8,41 @@ References:
     Low-dimensional hyperbolic knowledge graph embeddings, section 3.
 """
 
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from owkg.models.euclidean import biased_model
+from owkg.models.model import Model, Options
 from owkg.models.similarity import by_products
+
+Form = Callable[[Array, list[Array], Array], Array]
 
 _SMALL = 1e-3  # below which functions of squares are by their series
 _EDGE = {"float64": 1e-5}  # of the ball, as a share of its radius; 4e-3 in narrower numbers
 _FARTHEST = 20.0  # sqrt(c) |v| from which cosh^2 would overflow float32 in products
+
+
+def curved_model(name: str, config: Options, parts: str, form: Form) -> Model:
+    """A reciprocal model in a ball whose curvature each relation has.
+
+    Args:
+        name: of the model.
+        config: its options.
+        parts: of the rows of relations, as `owkg.models.euclidean.biased_init` takes them; the raw curvature
+            stands behind them.
+        form: (rows of entities, parts of the rows of relations, curvatures) to points of the ball.
+    """
+
+    def moved(entity: Float[Array, "q d"], relation: Float[Array, "q r"]) -> Float[Array, "q d1"]:
+        entity, relation = widened(entity), widened(relation)
+        c = jax.nn.softplus(relation[:, -1:])
+        points = form(entity, jnp.split(relation[:, :-1], len(parts), axis=-1), c)
+        return jnp.concatenate([points, c], axis=-1)
+
+    return biased_model(name, config, parts, moved, MINUS_HYPERBOLIC_SQUARES, ones=True)
 
 
 def widened(rows: Float[Array, "q d"]) -> Float[Array, "q d"]:

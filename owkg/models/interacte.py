@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from owkg.errors import ArgumentError
 from owkg.models import initial, layers, options
 from owkg.models.kind import LABELLED, Kind
-from owkg.models.model import Ids, Model, Params, Statistics, entity_rows, sided
+from owkg.models.model import Model, Params, Statistics, rows_with, sided
 from owkg.models.similarity import DOT, HIGHEST
 
 
@@ -107,16 +107,12 @@ def interacte_model(config: InteractE) -> Model:
         x = jax.nn.relu(x)
         return jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=-1), statistics
 
-    def candidates(params: Params, entity: Ids | None = None) -> Array:
-        bias = params["entity_bias"] if entity is None else params["entity_bias"][entity]
-        return jnp.concatenate([entity_rows(params, entity), bias[..., None]], axis=-1)
-
     return Model(
         "interacte",
         config,
         init,
         sided(form, None, reciprocal=config.reciprocal),
-        candidates,
+        rows_with("entity_bias"),
         DOT,
         entity_params=("entity", "entity_bias"),
     )

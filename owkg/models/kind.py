@@ -135,7 +135,8 @@ def _require_options(kind: Kind) -> None:
 
 
 # How models are trained by default: after Sun et al. 2019 (sampled), Lacroix et al. 2018 (factored),
-# Dettmers et al. 2018 and Balazevic et al. 2019 (labelled).
+# Chami et al. 2020 with their full cross-entropy (classified), Dettmers et al. 2018 and Balazevic et al. 2019
+# (labelled).
 SAMPLED = {
     "training_loop": "negatives",
     "loss": "self_adversarial",
@@ -152,6 +153,13 @@ FACTORED = {
     "optimiser": "adagrad",
     "learning_rate": 0.1,
     "n3": 0.01,
+}
+CLASSIFIED = {
+    "training_loop": "1vsall",
+    "loss": "cross_entropy",
+    "batch_size": 500,
+    "optimiser": "adam",
+    "learning_rate": 1e-3,
 }
 LABELLED = {
     "training_loop": "kvsall",

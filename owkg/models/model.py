@@ -131,6 +131,16 @@ def entity_rows(params: Params, entity: Ids | None = None) -> Array:
     return params["entity"] if entity is None else params["entity"][entity]
 
 
+def rows_with(bias: str) -> Callable[..., Array]:
+    """The `candidates` of a model whose entities have a bias: embeddings, then the bias of that name."""
+
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
+        own = params[bias] if entity is None else params[bias][entity]
+        return jnp.concatenate([entity_rows(params, entity), own[..., None]], axis=-1)
+
+    return candidates
+
+
 @partial(jax.tree_util.register_dataclass, data_fields=("params", "statistics"), meta_fields=("model",))
 @dataclass(frozen=True, eq=False)
 class Trained:

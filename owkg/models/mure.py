@@ -6,9 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, options
-from owkg.models.kind import Kind
-from owkg.models.model import Model, Params, Statistics
-from owkg.models.similarity import MINUS_SQUARES
+from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -39,29 +38,13 @@ def mure_model(config: MuRE) -> Model:
         Balazevic, Allen and Hospedales 2019, Multi-relational Poincare graph embeddings, equation 3.
     """
 
-    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        return euclidean.biased_init(key, config, (num_entities, config.dim), num_relations, "nu")
-
     def form(entity: Float[Array, "q d"], relation: Float[Array, "q d2"]) -> Float[Array, "q d"]:
         shift, scale = jnp.split(relation, 2, axis=-1)
         return scale * entity - shift
 
-    return Model(
-        "mure",
-        config,
-        init,
-        euclidean.biased_query(form),
-        euclidean.biased_candidates,
-        MINUS_SQUARES,
-        entity_params=euclidean.BIASES,
-    )
+    return euclidean.biased_model("mure", config, "nu", form)
 
 
 KIND = Kind(
-    "mure",
-    MuRE,
-    mure_model,
-    "-|R h - t - r|^2 + b_h + b_t",
-    "Balazevic et al. 2019",
-    training=euclidean.TRAINING,
+    "mure", MuRE, mure_model, "-|R h - t - r|^2 + b_h + b_t", "Balazevic et al. 2019", training=CLASSIFIED
 )

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, hyperbolic, options
-from owkg.models.kind import Kind
-from owkg.models.model import Model, Params, Statistics
+from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.model import Model
 from owkg.models.similarity import by_products
 
 
@@ -41,24 +41,13 @@ def murp_model(config: MuRP) -> Model:
         Balazevic, Allen and Hospedales 2019, Multi-relational Poincare graph embeddings, equation 4.
     """
 
-    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        return euclidean.biased_init(key, config, (num_entities, config.dim), num_relations, "nu")
-
     def form(entity: Float[Array, "q d"], relation: Float[Array, "q d2"]) -> Float[Array, "q d2"]:
         entity, relation = hyperbolic.widened(entity), hyperbolic.widened(relation)
         shift, scale = jnp.split(relation, 2, axis=-1)
         one = jnp.ones_like(entity[:, :1])
         return jnp.concatenate([hyperbolic.of_origin(v, one) for v in (scale * entity, shift)], axis=-1)
 
-    return Model(
-        "murp",
-        config,
-        init,
-        euclidean.biased_query(form),
-        euclidean.biased_candidates,
-        _MINUS_SQUARES,
-        entity_params=euclidean.BIASES,
-    )
+    return euclidean.biased_model("murp", config, "nu", form, _MINUS_SQUARES)
 
 
 def _of_query(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
@@ -95,5 +84,5 @@ KIND = Kind(
     murp_model,
     "-d(R h, t (+) r)^2 + b_h + b_t, hyperbolic",
     "Balazevic et al. 2019",
-    training=euclidean.TRAINING,
+    training=CLASSIFIED,
 )

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from owkg.models import euclidean, options
-from owkg.models.kind import Kind
-from owkg.models.model import Model, Params, Statistics
-from owkg.models.similarity import MINUS_SQUARES
+from owkg.models import euclidean
+from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -24,9 +23,7 @@ class RefE:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole_numbers(self, "dim")
-        options.even(self, "dim")
-        options.only_reciprocal(self, "refe")
+        euclidean.require_pairs(self, "refe")
 
 
 def refe_model(config: RefE) -> Model:
@@ -39,22 +36,11 @@ def refe_model(config: RefE) -> Model:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
     """
 
-    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        return euclidean.biased_init(key, config, (num_entities, config.dim), num_relations, "nu")
-
     def form(entity: Float[Array, "q d"], relation: Float[Array, "q d2"]) -> Float[Array, "q d"]:
         shift, pairs = jnp.split(relation, 2, axis=-1)
         return euclidean.reflected(pairs, entity) + shift
 
-    return Model(
-        "refe",
-        config,
-        init,
-        euclidean.biased_query(form),
-        euclidean.biased_candidates,
-        MINUS_SQUARES,
-        entity_params=euclidean.BIASES,
-    )
+    return euclidean.biased_model("refe", config, "nu", form)
 
 
 KIND = Kind(
@@ -63,5 +49,5 @@ KIND = Kind(
     refe_model,
     "-|R h + r - t|^2 + b_h + b_t, reflections",
     "Chami et al. 2020",
-    training=euclidean.TRAINING,
+    training=CLASSIFIED,
 )

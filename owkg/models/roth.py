@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from owkg.models import euclidean, hyperbolic, options
-from owkg.models.kind import Kind
-from owkg.models.model import Model, Params, Statistics
+from owkg.models import euclidean, hyperbolic
+from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -24,9 +22,7 @@ class RotH:
     reciprocal: bool = True
 
     def __post_init__(self) -> None:
-        options.whole_numbers(self, "dim")
-        options.even(self, "dim")
-        options.only_reciprocal(self, "roth")
+        euclidean.require_pairs(self, "roth")
 
 
 def roth_model(config: RotH) -> Model:
@@ -41,29 +37,15 @@ def roth_model(config: RotH) -> Model:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
     """
 
-    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        shapes = (num_entities, config.dim), num_relations
-        params, statistics = euclidean.biased_init(key, config, *shapes, "nnu")
-        return params | {"relation": euclidean.with_ones(params["relation"])}, statistics
-
-    def form(entity: Float[Array, "q d"], relation: Float[Array, "q d31"]) -> Float[Array, "q d1"]:
-        entity, relation = hyperbolic.widened(entity), hyperbolic.widened(relation)
-        c = jax.nn.softplus(relation[:, -1:])
-        first, second, rotation = jnp.split(relation[:, :-1], 3, axis=-1)
+    def form(
+        entity: Float[Array, "q d"], parts: list[Float[Array, "q d"]], c: Float[Array, "q 1"]
+    ) -> Float[Array, "q d"]:
+        first, second, rotation = parts
         head, before, after = (hyperbolic.of_origin(v, c) for v in (entity, first, second))
         shifted = hyperbolic.within(hyperbolic.added(head, before, c), c)
-        x = hyperbolic.added(euclidean.rotated(rotation, shifted), after, c)
-        return jnp.concatenate([x, c], axis=-1)
+        return hyperbolic.added(euclidean.rotated(rotation, shifted), after, c)
 
-    return Model(
-        "roth",
-        config,
-        init,
-        euclidean.biased_query(form),
-        euclidean.biased_candidates,
-        hyperbolic.MINUS_HYPERBOLIC_SQUARES,
-        entity_params=euclidean.BIASES,
-    )
+    return hyperbolic.curved_model("roth", config, "nnu", form)
 
 
 KIND = Kind(
@@ -72,5 +54,5 @@ KIND = Kind(
     roth_model,
     "-d(R (h (+) r) (+) r', t)^2 + b_h + b_t, hyperbolic",
     "Chami et al. 2020",
-    training=euclidean.TRAINING,
+    training=CLASSIFIED,
 )

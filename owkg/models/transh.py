@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import Kind
+from owkg.models.kind import CLASSIFIED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import by_products
 
@@ -94,11 +94,5 @@ KIND = Kind(
     transh_model,
     "-|h' + d - t'|^2, x' = x - (w x) w",
     "Wang et al. 2014",
-    training={
-        "training_loop": "1vsall",
-        "loss": "cross_entropy",
-        "batch_size": 500,
-        "optimiser": "adam",
-        "learning_rate": 1e-3,
-    },
+    training=CLASSIFIED,
 )
