@@ -9,6 +9,7 @@ from owkg.auditing.result import PLANS
 from owkg.errors import ArgumentError
 from owkg.estimation import free_proxy, measure, plan, population
 from owkg.judge.qrels import binary, qrels_from_graph
+from owkg.judge.runs import top
 from owkg.judge.schema import QRELS
 from owkg.kg import KnowledgeGraph, known_splits
 
@@ -40,17 +41,20 @@ def judging_plans(
     Returns:
         Columns of `owkg.estimation.plan`; no rows where nothing is left to judge. And the depth.
     """
-    runs = pl.concat([own.with_columns(model=pl.lit(name)) for name, own in lists.items()])
-    runs = runs.join(ready.queries.select("query"), on="query", how="semi")
-    asked = ready.answers()
-    known = qrels_from_graph(graph, known_splits(graph, ready.split))
-    runs = runs.join(known.join(asked, on=_PAIR, how="anti"), on=_PAIR, how="anti")
+    depth = min(DEPTH, ready.depth or DEPTH)
+    asked, queries = ready.answers(), ready.queries.select("query")
+    known = qrels_from_graph(graph, known_splits(graph, ready.split)).join(asked, on=_PAIR, how="anti")
+    runs = pl.concat(
+        top(own.join(queries, on="query", how="semi").join(known, on=_PAIR, how="anti"), depth).with_columns(
+            model=pl.lit(name)
+        )
+        for name, own in lists.items()
+    )
     truth = asked.select(QRELS)
     if labels is not None:
         judged = binary(labels).filter(pl.col("relevance") >= 0).select(QRELS)
         truth = pl.concat([truth, judged.join(truth, on=_PAIR, how="anti")])
-    depth = min(DEPTH, ready.depth or DEPTH)
-    people = population(runs, depth, truth.join(ready.queries.select("query"), on="query", how="semi"))
+    people = population(runs, depth, truth.join(queries, on="query", how="semi"))
     if not len(people.unknown):
         return pl.DataFrame(schema=PLANS), depth
     names = [*(name for name in metrics if _answered(name, depth)), f"RR@{depth}", f"P@{depth}"]

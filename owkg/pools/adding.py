@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from owkg.errors import ArgumentError, naming
+from owkg.errors import ArgumentError
 from owkg.estimation.candidates import STRATA, allocation, equal_strata, importance
 from owkg.estimation.drawing import Drawing, Unit, aims, depths
 from owkg.estimation.estimate import DrawnPool
@@ -18,13 +18,12 @@ from owkg.estimation.proxy import Probabilities, free_proxy
 from owkg.files.storage import checksum, checksums, made_folder, read_metadata, write_metadata
 from owkg.ir import POOLED
 from owkg.judge.qrels import merged, write_judgements
-from owkg.judge.runs import read_runs, top, without_known, write_run
-from owkg.kg import KnowledgeGraph, fact_splits, read_graph
-from owkg.kg.names import TOPIC
+from owkg.judge.runs import read_runs, top, write_run
 from owkg.kg.read import Reading
 from owkg.pools.design import MADE_BY
 from owkg.pools.drawn import FRAME, asked_candidates, design_of, read_drawn, write_batch, write_drawn
-from owkg.pools.folder import Graph, Runs, graded, paths_of, require_runs
+from owkg.pools.folder import graded
+from owkg.pools.further import Graph, Runs, further_lists, paths_of
 from owkg.pools.pool import pool, pool_sizes
 from owkg.pools.units import asked_of
 
@@ -79,7 +78,8 @@ def add_systems(
     before, sheets = read_drawn(folder)
     card = read_metadata(folder)
     _require_open(before, card)
-    lists = _new_lists(runs, kg, reading or Reading(), before.people, card)
+    lists = further_lists(runs, kg, reading or Reading(), before.people, card["filter"], name="add")
+    lists = top(lists, before.people.depth)
     systems = lists["model"].unique().sort().to_list()
     every = pl.concat([read_runs([folder / "runs.trec.gz"], topics="allowed"), lists])
     people = population(every, before.people.depth, before.known)
@@ -125,55 +125,6 @@ def _require_open(drawn: DrawnPool, card: dict[str, Any]) -> None:
         )
     if card["settings"]["closed_world"]:
         raise ArgumentError("add", "must be absent where the truth judged the whole pool: pool all systems.")
-
-
-def _new_lists(
-    runs: Runs, kg: Graph, reading: Reading, people: Population, card: dict[str, Any]
-) -> pl.DataFrame:
-    """The lists of the further systems, as deep and filtered as those of the pool."""
-    graph = _graph(kg, reading, people, card["filter"])
-    paths = paths_of(runs)
-    require_runs(paths)
-    with naming({"paths": "`add`"}):
-        found = runs if isinstance(runs, pl.DataFrame) else read_runs(runs, topics="allowed", graph=graph)
-    if again := sorted(set(found["model"]) & set(people.models)):
-        raise ArgumentError(
-            "add",
-            f"must be of further systems: {again[0]} is in the pool already; `name` gives another name.",
-        )
-    asked = people.queries.select("query")
-    found = found.join(asked, on="query", how="semi", maintain_order="left")
-    for name, own in found.group_by("model", maintain_order=True):
-        lacking = asked.join(own, on="query", how="anti", maintain_order="left")
-        if len(lacking):
-            raise ArgumentError(
-                "add",
-                f"must answer every query of the pool: {name[0]} lacks {len(lacking):,} of {len(asked):,}, "
-                f"such as {lacking['query'][0]!r}.",
-            )
-    if found.is_empty():
-        raise ArgumentError("add", "must answer the queries of the pool, got none of them.")
-    if graph is not None and card["filter"]:
-        found = without_known(found, graph, card["filter"])
-    return top(found, people.depth)
-
-
-def _graph(kg: Graph, reading: Reading, people: Population, splits: list[str]) -> KnowledgeGraph | None:
-    """The graph whose known answers leave the lists."""
-    if (people.queries["relation"] == TOPIC).all():
-        if kg is not None:
-            raise ArgumentError("kg", "must be absent where queries are topics.")
-        return None
-    if kg is None:
-        if splits:
-            raise ArgumentError(
-                "kg", f"must be the graph of the pool: its answers in {', '.join(splits)} left the lists."
-            )
-        return None
-    graph = kg if isinstance(kg, KnowledgeGraph) else read_graph(kg, **reading._asdict())
-    if lacking := [one for one in splits if one not in fact_splits(graph)]:
-        raise ArgumentError("kg", f"must be the graph of the pool: it has no split {lacking[0]}.")
-    return graph
 
 
 def joined(before: DrawnPool, people: Population, proxy: Probabilities, settings: dict[str, Any]) -> Drawing:

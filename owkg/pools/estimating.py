@@ -19,10 +19,11 @@ from owkg.judge.schema import QRELS
 from owkg.kg.read import Reading
 from owkg.pools.annotation import judged_in, judged_place
 from owkg.pools.drawn import read_drawn
+from owkg.pools.further import further_lists
 from owkg.pools.gold import gold_rates
 from owkg.pools.looked import read_looks, record_look
+from owkg.pools.read_back import pool_card
 from owkg.pools.tables import placed_table
-from owkg.pools.unpooled import unpooled_lists
 
 Judgements = StrPath | pl.DataFrame | Sequence[StrPath]
 
@@ -89,7 +90,8 @@ def estimate(
     if others is not None and not isinstance(others, pl.DataFrame):
         if folder is None:
             raise ArgumentError("others", "must be a frame for a pool in memory.")
-        others = unpooled_lists(folder, drawn, others, kg, reading)
+        splits = pool_card(folder)["filter"]
+        others = further_lists(others, kg, reading or Reading(), drawn.people, splits, name="others")
     elif kg is not None:
         raise ArgumentError("kg", "has no effect without runs of systems that were not pooled.")
     found = estimation(

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from owkg.checks import StrPath
 from owkg.errors import ArgumentError, naming
 from owkg.estimation.estimate import DrawnPool
 from owkg.estimation.measures import measures
@@ -33,6 +32,7 @@ from owkg.kg.read import Reading
 from owkg.pools.annotation import read_names, write_sheet
 from owkg.pools.design import MADE_BY, design_of_pool, write_design
 from owkg.pools.drawn import asked_candidates, drawn_pool, reach_of, write_drawn
+from owkg.pools.further import Graph, Runs, paths_of, require_runs
 from owkg.pools.missing import with_categories
 from owkg.pools.pool import judged_pool, pool, pool_sizes, within_budget
 from owkg.pools.rule_cost import rule_cost
@@ -52,12 +52,6 @@ _SHOWN = ("side", "entity", "relation", "answer")
 
 
 _NONE = KnowledgeGraph((), (TOPIC,), {})
-
-
-Runs = Mapping[str, Any] | Sequence[StrPath] | pl.DataFrame
-"""Runs of `owkg.judge.read_runs`: paths, paths and dictionaries by name, or a frame."""
-Graph = StrPath | KnowledgeGraph | None
-"""A graph or its folder; None: there is none, and the queries are topics."""
 
 
 def drawn_in_memory(
@@ -208,23 +202,6 @@ def _known(settings: dict[str, Any]) -> dict[str, Any]:
     """What the design of a pool's judgements says of their candidates."""
     names = ("depth", "budget", "rules", "covered", "closed_world", *(("draw",) if settings["draw"] else ()))
     return {name: settings[name] for name in names}
-
-
-def paths_of(runs: Runs) -> list[Path]:
-    """The files among some runs."""
-    if isinstance(runs, pl.DataFrame):
-        return []
-    sources = list(runs.values() if isinstance(runs, Mapping) else runs)
-    return [Path(one) for one in sources if not isinstance(one, Mapping)]
-
-
-def require_runs(paths: Sequence[Path]) -> None:
-    """Raises ValueError naming the file, if one of which judgements are drawn is a rank table."""
-    for path in filter(holds_ranks, paths):
-        raise ValueError(
-            f"{path}: is a rank table, whose lists hold tested answers alone; a draw needs the runs "
-            "(owkg evaluate --lists writes them)."
-        )
 
 
 def _made(

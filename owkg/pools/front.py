@@ -16,7 +16,8 @@ from owkg.pools.adding import Added
 from owkg.pools.adding import add_systems as add_to
 from owkg.pools.drawn import draw_more, read_drawn
 from owkg.pools.estimating import estimate
-from owkg.pools.folder import Graph, Plan, Runs, drawn_in_memory, planned, write_pool
+from owkg.pools.folder import Plan, drawn_in_memory, planned, write_pool
+from owkg.pools.further import Graph, Runs
 from owkg.pools.units import DEEPEST, Drawable, settings_of
 
 METRICS = ("rr", "success", "p", "ap", "ndcg", "mrr")

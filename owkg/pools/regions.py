@@ -124,9 +124,7 @@ def pool_labels(pool: StrPath) -> pl.DataFrame:
     """
     folder = checks.path("pool", pool)
     drawn, sheets = read_drawn(folder)
-    people = drawn.people
-    asked = people.queries[people.query].with_columns(people.answers.alias("answer"))
-    return judged_in(filled_sheets(folder, sheets), asked)
+    return judged_in(filled_sheets(folder, sheets), drawn.people.asked())
 
 
 def _by_pilot(labels: Int[np.ndarray, "predictions"]) -> Float[np.ndarray, "predictions"]:

@@ -421,7 +421,7 @@ def test_systems_that_were_not_pooled_have_bounds(folder, drawn, answer, refused
     new = run.filter(model="m1").with_columns(model=pl.lit("new"), score=-pl.col("score"))
     write_run(new, folder / "new.run")
     line = ("--pool", "pool", "--judged", part(drawn, folder / "a.tsv"), "--metric", "rr")
-    assert "--kg must be given with systems that were not pooled: known answers (train)" in refused(
+    assert "--kg must be the graph of the pool: its answers in train left the lists" in refused(
         "estimate", "new.run", *line
     )
     found = answer("estimate", "m0.run", "new.run", *line, "--kg", "kg")
@@ -435,10 +435,10 @@ def test_systems_that_were_not_pooled_have_bounds(folder, drawn, answer, refused
     )
     write_run(new.filter(pl.col("query") != new["query"][0]), folder / "short.run")
     error = refused("estimate", "short.run", *line, "--kg", "kg")
-    assert "RUN must answer all 80 queries of the pool: new lacks 1, such as " in error
+    assert "RUN must answer every query of the pool: new lacks 1 of 80, such as " in error
     (folder / "copy.run").write_text((folder / "m1.run").read_text() + "\n")
     error = refused("estimate", "copy.run", *line, "--kg", "kg")
-    assert "RUN must be of systems that were not pooled, got m1" in error
+    assert "RUN must be of further systems: m1 is in the pool already" in error
     (folder / "r.csv").write_text(
         "head,relation,tail,side,optimistic,pessimistic,candidates\ne0,r0,a1,tail,1,1,9\n"
     )

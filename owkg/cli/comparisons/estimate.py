@@ -83,7 +83,7 @@ def estimate(
         owkg estimate --pool pool --judged crowd.tsv --expert expert.tsv --metric ap,ndcg
     """
     from owkg.pools.estimating import estimate as estimated
-    from owkg.pools.unpooled import unpooled_runs
+    from owkg.pools.further import unpooled_runs
 
     others = unpooled_runs(pool_, runs or [])
     if kg is not None and not others:
@@ -127,7 +127,7 @@ def estimate(
             row["metric"],
             f"{row['first']} - {row['second']}",
             _interval(row["value"], row["ci_low"], row["ci_high"]),
-            "" if row["p_value"] is None else f"{row['p_value']:.2g}",
+            "" if row["p_value"] is None else "<0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}",
         ]
         for row in found.differences.to_dicts()
     ]
