@@ -67,10 +67,10 @@ def with_errors(made: World, fp: float, fn: float, replays: int, seed: int) -> l
         wrong = np.where(truth > 0, random.random(len(truth)) < fn, random.random(len(truth)) < fp)
         drawn = np.isin(people.query, rows) & (people.label == UNKNOWN)
         said = np.where(drawn, np.where(wrong, 1 - truth, truth), people.label).astype(np.int8)
-        seen = (random.binomial(_GOLD, p) / _GOLD for p in (fp, fn))
+        seen = [random.binomial(_GOLD, p) / _GOLD for p in (fp, fn)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of rates that make intervals wide
-            gold = ErrorRates(*seen, _GOLD, _GOLD)
+            gold = ErrorRates(seen[0], seen[1], _GOLD, _GOLD)
         for one in chosen:
             own, true = ready[one.name], truths[one.name]
             plain = of_queries(own, people, said, sample)

@@ -1,6 +1,6 @@
 """Draws of one design, replayed: whether intervals hold the value of the completely judged pool."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class Replay(NamedTuple):
         judgements: that it takes.
     """
 
-    found: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
+    found: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
     judgements: float
 
 
@@ -61,7 +61,8 @@ def replayed(design: Design, replays: int, seed: int) -> pl.DataFrame:
         held = ((lows <= truth + _EQUAL) & (truth <= highs + _EQUAL)).mean(0)
         width = np.median(highs - lows, axis=0)
         plain = [one.found[metric][2] for one in draws]
-        usual = [None] * len(truth) if plain[0] is None else np.median(plain, axis=0).tolist()
+        plain = np.array([widths for widths in plain if widths is not None])
+        usual = np.median(plain, axis=0).tolist() if len(plain) else [None] * len(truth)
         judged = float(np.mean([one.judgements for one in draws]))
         rows += [
             {"metric": metric, "target": name, "truth": float(truth[i]), "coverage": float(held[i])}
@@ -156,10 +157,11 @@ def of_single_candidates(made: World, n: int) -> Design:
     def replay(random: np.random.Generator) -> Replay:
         chosen = _chosen(base, random)
         drawn = base.drawn(chosen)
-        found = of_candidates(added, truth[frame][chosen], proxy[None, frame], drawn)
-        low, high = limits(found, 0.95)
-        ends = [np.atleast_1d(_share(max(end[-1], 0) * len(frame), known)) for end in (low, high)]
-        return Replay({of.name: (low[:-1], high[:-1], None), "missing share": (*ends, None)}, float(n))
+        drawn_limits = of_candidates(added, truth[frame][chosen], proxy[None, frame], drawn)
+        low, high = limits(drawn_limits, 0.95)
+        first, last = (np.atleast_1d(_share(max(end[-1], 0) * len(frame), known)) for end in (low, high))
+        found = {of.name: (low[:-1], high[:-1], None), "missing share": (first, last, None)}
+        return Replay(found, float(n))
 
     return Design({of.name: each @ truth[frame], "missing share": np.array([share])}, names, replay)
 

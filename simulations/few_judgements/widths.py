@@ -47,7 +47,7 @@ def shares(rows: pl.DataFrame) -> list[tuple[str, str, float]]:
     found = []
     for name, of in (("single metrics", ~_DIFFERENCE), ("differences", _DIFFERENCE)):
         part = whole.filter(of, pl.col("drawn") >= 50)
-        found.append((f"whole queries, {name}", "a plain sample", float(part["share"].median() or 0)))
+        found.append((f"whole queries, {name}", "a plain sample", _median(part["share"])))
     keys = ["world", "missing", "queries", "metric", "target"]
     for design, metric in (("candidates", "P@10"), ("prefixes", "RR@10")):
         own = rows.filter(~_DIFFERENCE, design=design, metric=metric)
@@ -63,12 +63,16 @@ def shares(rows: pl.DataFrame) -> list[tuple[str, str, float]]:
     return found
 
 
+def _median(values: pl.Series) -> float:
+    return float(np.nanmedian(values.to_numpy()))
+
+
 def useless(made: World, n: int, replays: int, seed: int) -> float:
     """Median width under random probabilities, relative to a plain sample."""
     noise = np.random.default_rng(seed).uniform(0.01, 0.99, len(made.truth))
     proxy = np.where(made.people.label == -1, noise, made.people.label)
     rows = replayed(of_whole_queries(made, n, proxy=proxy), replays, seed)
-    return float((rows["width"] / rows["plain"]).median() or 0)
+    return _median(rows["width"] / rows["plain"])
 
 
 def equal_width(
@@ -147,7 +151,7 @@ def piloted(made: World, replays: int, seed: int) -> pl.DataFrame:
             width = found["ci_high"] - found["ci_low"]
             low, high = found["ci_low"].to_numpy(), found["ci_high"].to_numpy()
             held = (low <= true[metric][: len(low)]) & (true[metric][: len(low)] <= high)
-            rows.append((metric, wish, _PILOT + int(count), float(width.median() or 0), float(held.mean())))
+            rows.append((metric, wish, _PILOT + int(count), _median(width), float(held.mean())))
     return pl.DataFrame(rows, ["metric", "wish", "queries", "width", "coverage"], orient="row")
 
 
