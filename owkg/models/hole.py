@@ -19,14 +19,17 @@ class HolE:
     Attributes:
         dim: reals an entity, and a relation.
         reciprocal: whether heads are asked for by inverse relations.
+        bounded: whether entities are of length 1 at most, as the authors have it; it bounds the scores, and
+            suits margin losses alone.
     """
 
     dim: int = 150
     reciprocal: bool = False
+    bounded: bool = False
 
     def __post_init__(self) -> None:
         options.whole_numbers(self, "dim")
-        options.flags(self, "reciprocal")
+        options.flags(self, "reciprocal", "bounded")
 
 
 def hole_model(config: HolE) -> Model:
@@ -34,8 +37,7 @@ def hole_model(config: HolE) -> Model:
 
     By Fourier transforms F: the query of tails is F^-1(F h F r), that of heads F^-1(conj(F r) F t). ComplEx
     with dim / 2 numbers is the same model up to a transform of its parameters (Hayashi and Shimbo 2017).
-    Entities and relations start uniform with the variance of Glorot and Bengio 2010. The authors also keep
-    the length of entities at most 1, which bounds the scores; that suits their margin loss alone.
+    Entities and relations start uniform with the variance of Glorot and Bengio 2010.
 
     References:
         Nickel, Rosasco and Poggio 2016, Holographic embeddings of knowledge graphs, equations 3 and 12.
@@ -52,7 +54,16 @@ def hole_model(config: HolE) -> Model:
         sided(stateless(convolved), stateless(correlated), reciprocal=config.reciprocal),
         entity_rows,
         DOT,
+        retract=in_unit_ball if config.bounded else None,
     )
+
+
+def in_unit_ball(params: Params) -> Params:
+    """The parameters with entities of length 1 at most."""
+    if "entity" not in params:
+        return params
+    square = jnp.sum(jnp.square(params["entity"]), axis=-1, keepdims=True)
+    return params | {"entity": params["entity"] * jax.lax.rsqrt(jnp.maximum(square, 1))}
 
 
 def convolved(a: Float[Array, "q d"], b: Float[Array, "q d"]) -> Float[Array, "q d"]:

@@ -32,7 +32,7 @@ class TransH:
 def transh_model(config: TransH) -> Model:
     """score(h, r, t) = -|h' + d - t'|^2, with x' = x - (w.x) w and w of length 1.
 
-    Rows of relations are d, then w, which is divided by its length. By products: with q = h' + d and t' = t -
+    Rows of relations are d, then w, which is divided by its length, here and after each step. By products: with q = h' + d and t' = t -
     (w.t) w, |q - t'|^2 = |q|^2 - 2 q.t + |t|^2 + (w.t) (2 w.q - w.t). Entities and relations start uniform
     with the variance of Glorot and Bengio 2010.
 
@@ -63,7 +63,16 @@ def transh_model(config: TransH) -> Model:
         ),
         entity_rows,
         _WITHIN,
+        retract=unit_normals,
     )
+
+
+def unit_normals(params: Params) -> Params:
+    """The parameters with normals of length 1."""
+    if "relation" not in params:
+        return params
+    shift, normal = jnp.split(params["relation"], 2, axis=-1)
+    return params | {"relation": jnp.concatenate([shift, of_length_one(normal)], axis=-1)}
 
 
 def of_length_one(rows: Float[Array, "... d"]) -> Float[Array, "... d"]:

@@ -56,7 +56,7 @@ def test_options_of_the_model_may_be_changed_too():
         ({"learning_rate": float("nan")}, "`learning_rate` must be"),
         ({"n3": -1}, "`n3` must be finite and at least 0, got -1"),
         ({"label_smoothing": 1}, "`label_smoothing` must be in [0, 1), got 1"),
-        ({"optimiser": "lbfgs"}, "`optimiser` must be 'adagrad' or 'adam' or 'sgd', got 'lbfgs'"),
+        ({"optimiser": "lbfgs"}, "`optimiser` must be 'adagrad' or 'adam' or 'adamax' or 'sgd', got 'lbfgs'"),
         ({"schedule": "up"}, "`schedule` must be"),
         ({"precision": "float16"}, "`precision` must be 'float32' or 'bfloat16', got 'float16'"),
         ({"seed": 2**32}, "`seed` must be below 2**32, got 4294967296"),
