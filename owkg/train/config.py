@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -155,15 +156,17 @@ class Training:
 _FIELDS = tuple(field.name for field in fields(Training) if field.name not in ("model", "options"))
 
 
-def training(model: object = "complex", **settings: object) -> Training:
-    """How to train `model`: its defaults, and `settings` in place of some.
+def training(model: object = "complex", *, preset: object = None, **settings: object) -> Training:
+    """How to train `model`: its defaults or a preset, and `settings` in place of some.
 
     Args:
         model: a name in `owkg.models.MODELS`, in capitals or not.
-        **settings: fields of `Training` and options of the model, by name.
+        preset: a published recipe, by a name in the `owkg.models.Kind.presets` of the model.
+        **settings: fields of `Training` and options of the model, by name; `epochs` stand above the `steps`
+            of a preset.
 
     Raises:
-        ValueError: if a name is neither, or a value is out of range.
+        ValueError: if a name is neither, a value is out of range, or the model has no such preset.
 
     Examples:
         >>> training("complex", dim=32, epochs=5).loss
@@ -172,7 +175,9 @@ def training(model: object = "complex", **settings: object) -> Training:
     name = model.lower() if isinstance(model, str) else ""
     if name not in MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {model!r}.")
-    chosen = {**MODELS[name].training, **settings}
+    chosen = {**MODELS[name].training, **_recipe(name, preset), **settings}
+    if "epochs" in settings and "steps" not in settings:
+        chosen.pop("steps", None)
     loop, loss = (chosen.get(one, getattr(Training, one)) for one in ("training_loop", "loss"))
     if "loss" not in settings and isinstance(loop, str) and loop in LOSSES and loss not in LOSSES[loop]:
         losses = ", ".join(LOSSES[loop])
@@ -180,6 +185,19 @@ def training(model: object = "complex", **settings: object) -> Training:
             "loss", f"must be given with the training loop {loop}: {losses}; by default it is {loss}."
         )
     return changed(Training(name), **chosen)
+
+
+def _recipe(model: str, preset: object) -> Mapping[str, object]:
+    """What a preset of a model stands for; nothing without one."""
+    presets = MODELS[model].presets
+    if preset is None:
+        return {}
+    if not isinstance(preset, str) or preset not in presets:
+        must = f"must be {' or '.join(presets)} for" if presets else "must not be given with"
+        raise ArgumentError(
+            "preset", f"{must} {model}{'' if presets else ', which has none'}, got {preset!r}."
+        )
+    return presets[preset]
 
 
 def changed(config: Training, **settings: object) -> Training:
@@ -213,6 +231,8 @@ def read_config(path: Path, **settings: object) -> Training:
     Raises:
         ValueError: beginning with the file, if it is no TOML or holds what is no field.
     """
+    if "preset" in settings:
+        raise ArgumentError("preset", "cannot be given beside a file or a run, which has its settings.")
     if not path.is_file():
         raise ValueError(f"{path}: must be a file, and there is none.")
     try:

@@ -127,7 +127,7 @@ def _stepped(
         reach = by_rows({name: state.params[name] for name in names}, slots, batches, counts, drawn)
     else:
         names = ()
-        nothing = lambda *_: None, lambda *_: (), lambda *given: ({}, given[1], slots)  # noqa: E731
+        nothing = lambda *_: None, lambda *_: (), lambda *given: ({}, given[1], slots)
         reach = Reach(batches, counts, (), (), *nothing)
     shared = {name: x for name, x in state.params.items() if name not in names}
 
