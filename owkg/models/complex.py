@@ -109,5 +109,6 @@ KIND = Kind(
         ),
         "libkge": Peer(layout="real-imaginary"),
         "dglke": Peer(layout="real-imaginary"),
+        "kbc": Peer(layout="real-imaginary"),
     },
 )

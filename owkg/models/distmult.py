@@ -61,5 +61,6 @@ KIND = Kind(
         "wn18rr": _SUN
         | {"dim": 1000, "batch_size": 512, "num_negatives": 1024, "learning_rate": 2e-3, "steps": 80_000},
     },
-    peers={"pykeen": Peer("DistMult")},
+    peers={"pykeen": Peer("DistMult")}
+    | dict.fromkeys(("pyg", "torchkge", "openke", "libkge", "dglke"), Peer()),
 )

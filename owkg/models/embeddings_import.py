@@ -68,12 +68,8 @@ def import_embeddings(
             arrays[key] = as_scaled(found, chosen, arrays[key], relation_layout)
     _join_inverse(path, chosen, arrays)
     params, statistics = _fitted(path, chosen, arrays, graph)
-    # Arrays of a row an entity are those whose name says so.
-    orders = {"entity": entity_order, "relation": relation_order}
-    for part in (params, statistics):
-        for key in part:
-            if (prefix := key.partition("_")[0]) in orders:
-                part[key] = part[key][orders[prefix]]
+    orders = dict.fromkeys(chosen.entity_params, entity_order) | {"relation": relation_order}
+    params |= {name: params[name][order] for name, order in orders.items()}
     return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))
 
 
@@ -150,7 +146,8 @@ def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, o
     chosen = kind(name)
     columns = arrays["entity"].shape[1]
     if columns % chosen.columns:
-        raise ValueError(f"{path}: 'entity' must have an even number of columns for {name}, got {columns}.")
+        many = "an even number" if chosen.columns == 2 else f"{chosen.columns} times a number"
+        raise ValueError(f"{path}: 'entity' must have {many} of columns for {name}, got {columns}.")
     deduced = {
         "dim": columns // chosen.columns,
         "relation_dim": arrays["relation"].shape[1],
@@ -202,5 +199,7 @@ def _fitted(
                 f"{path}: {name!r} must have shape {shape} for {model.name} of dim {model.config.dim}, got "
                 f"{arrays[name].shape}."
             )
-    params, statistics = ({name: arrays[name] for name in part} for part in wanted)
+    # Files hold floats alone, also of what is whole numbers here.
+    cast = ({name: arrays[name].astype(x.dtype) for name, x in part.items()} for part in wanted)
+    params, statistics = cast
     return params, statistics

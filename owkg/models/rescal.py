@@ -83,5 +83,7 @@ KIND = Kind(
         "pykeen": Peer("RESCAL"),
         "torchkge": Peer(arrays=("ent_emb.weight", "rel_mat.weight")),
         "openke": Peer(arrays=("ent_embeddings.weight", "rel_matrices.weight")),
+        "libkge": Peer(),
+        "dglke": Peer(),
     },
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, hyperbolic
-from owkg.models.kind import CHAMI_FB15K237, CHAMI_WN18RR, CLASSIFIED, Kind
+from owkg.models.kind import CHAMI_FB15K237, CHAMI_WN18RR, CLASSIFIED, KGEMB, Kind, Peer, with_biases
 from owkg.models.model import Model
 
 
@@ -59,4 +59,5 @@ KIND = Kind(
     "Chami et al. 2020",
     training=CLASSIFIED,
     presets={"fb15k-237": CHAMI_FB15K237, "wn18rr": CHAMI_WN18RR},
+    peers={"kgemb": Peer(arrays=(*KGEMB, "rel_diag.weight", "c"), joined=with_biases)},
 )

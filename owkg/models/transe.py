@@ -80,5 +80,6 @@ KIND = Kind(
         "torchkge": Peer(norm=2),
         "openke": Peer(unit=(("entity", "relation"), 2)),
         "dglke": Peer(norm=2),
+        "libkge": Peer(),
     },
 )
