@@ -122,6 +122,11 @@ class Training:
                 f"must be dense or auto where the training loop is {self.training_loop}, whose steps touch "
                 f"all entities, got 'rows'.",
             )
+        if self.updates == "rows" and self.built().of_neighbours:
+            raise ArgumentError(
+                "updates",
+                f"must be dense or auto for {self.model}, whose scores are of neighbours too, got 'rows'.",
+            )
         if self.seed >= 2**32:
             raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")
 
