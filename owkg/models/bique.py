@@ -103,4 +103,8 @@ KIND = Kind(
     "Guo and Kok 2021",
     columns=_PARTS,
     training=FACTORED,
+    presets={
+        "fb15k-237": FACTORED | {"batch_size": 500, "n3": 0.07, "epochs": 300},
+        "wn18rr": FACTORED | {"batch_size": 300, "n3": 0.15, "epochs": 200, "answer_frequency": 0.9},
+    },
 )

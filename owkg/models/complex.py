@@ -89,6 +89,10 @@ KIND = Kind(
     "Trouillon et al. 2016",
     columns=2,
     training=FACTORED,
+    presets={
+        "fb15k-237": FACTORED | {"dim": 1000, "n3": 0.05, "epochs": 100},
+        "wn18rr": FACTORED | {"dim": 500, "batch_size": 100, "n3": 0.1, "epochs": 100},
+    },
     peers={
         "pykeen": Peer("ComplEx", layout="interleaved"),
         "pyg": Peer(arrays=("node_emb.weight", "node_emb_im.weight", "rel_emb.weight", "rel_emb_im.weight")),

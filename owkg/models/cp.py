@@ -37,6 +37,8 @@ def cp_model(config: CP) -> Model:
     Rows of entities are what they are in queries, then, with ', as candidates. A penalty is of the halves
     that a fact uses. All start normal.
 
+    The presets are those of ComplEx by the same authors, who print none of CP.
+
     References:
         Lacroix, Usunier and Obozinski 2018, Canonical tensor decomposition for knowledge base completion,
         equations 2 and 7.
@@ -70,4 +72,16 @@ def cp_model(config: CP) -> Model:
     )
 
 
-KIND = Kind("cp", CP, cp_model, "sum h r t'", "Lacroix et al. 2018", columns=2, training=FACTORED)
+KIND = Kind(
+    "cp",
+    CP,
+    cp_model,
+    "sum h r t'",
+    "Lacroix et al. 2018",
+    columns=2,
+    training=FACTORED,
+    presets={
+        "fb15k-237": FACTORED | {"dim": 1000, "n3": 0.05, "epochs": 100},
+        "wn18rr": FACTORED | {"dim": 500, "batch_size": 100, "n3": 0.1, "epochs": 100},
+    },
+)

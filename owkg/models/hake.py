@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import SAMPLED, Kind
+from owkg.models.kind import SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind
 from owkg.models.model import Form, Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import beside, minus_scaled, minus_sines
@@ -107,4 +107,8 @@ KIND = Kind(
     "Zhang et al. 2020",
     columns=2,
     training=SAMPLED,
+    presets={
+        "fb15k-237": SUN_FB15K237 | {"modulus_weight": 3.5, "phase_weight": 1.0},
+        "wn18rr": SUN_WN18RR | {"modulus_weight": 0.5, "phase_weight": 0.5},
+    },
 )

@@ -48,6 +48,7 @@ class Kind:
         source: the paper.
         columns: reals of an entity, for each of `dim`.
         training: what `owkg.train.training` begins with: fields of `owkg.train.Training` and options.
+        presets: published recipes by the graph that they are of: what stands in the place of `training`.
         peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`; a library that is not
             named holds it as `Peer()`. None at all: as no other library has it.
     """
@@ -59,6 +60,7 @@ class Kind:
     source: str
     columns: int = 1
     training: Mapping[str, object] = field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     peers: Mapping[str, Peer] = field(default_factory=dict)
 
     @property
@@ -98,10 +100,13 @@ def whole_kind(kind: object) -> Kind:
         if not isinstance(text := getattr(kind, name), str) or not text:
             raise ArgumentError(name, f"must be text, got {text!r}.")
     checks.whole("columns", kind.columns, 1)
-    for name, of in (("training", object), ("peers", Peer)):
+    for name, of in (("training", object), ("presets", Mapping), ("peers", Peer)):
         given = getattr(kind, name)
         if not isinstance(given, Mapping) or not all(isinstance(one, of) for one in given.values()):
-            raise ArgumentError(name, f"must be a dictionary, of `Peer` for peers, got {given!r}.")
+            raise ArgumentError(
+                name,
+                f"must be a dictionary, of dictionaries for presets and of `Peer` for peers, got {given!r}.",
+            )
     _require_options(kind)
     if not callable(kind.build):
         raise ArgumentError("build", f"must make a model of options, got {kind.build!r}.")
@@ -169,3 +174,45 @@ LABELLED = {
     "optimiser": "adam",
     "learning_rate": 1e-3,
 }
+
+# Published recipes that several models have, for FB15k-237 and for WN18RR: the scripts of Sun et al. 2019, of
+# Chami et al. 2020 (that of RotH) and of Balazevic et al. 2019 (MuRP).
+SUN_FB15K237 = SAMPLED | {
+    "dim": 1000,
+    "margin": 9.0,
+    "num_negatives": 256,
+    "learning_rate": 5e-5,
+    "schedule": "drop",
+    "steps": 100_000,
+}
+SUN_WN18RR = SUN_FB15K237 | {
+    "dim": 500,
+    "margin": 6.0,
+    "batch_size": 512,
+    "num_negatives": 1024,
+    "temperature": 0.5,
+    "steps": 80_000,
+}
+BINARY = {"training_loop": "negatives", "loss": "binary", "num_negatives": 50, "filtered_negatives": False}
+CHAMI_FB15K237 = BINARY | {
+    "dim": 32,
+    "batch_size": 500,
+    "optimiser": "adagrad",
+    "learning_rate": 0.05,
+    "epochs": 300,
+}
+CHAMI_WN18RR = BINARY | {
+    "dim": 500,
+    "batch_size": 1000,
+    "optimiser": "adam",
+    "learning_rate": 1e-3,
+    "epochs": 300,
+}
+BALAZEVIC_FB15K237 = BINARY | {
+    "dim": 200,
+    "batch_size": 128,
+    "optimiser": "sgd",
+    "learning_rate": 10.0,
+    "epochs": 500,
+}
+BALAZEVIC_WN18RR = BALAZEVIC_FB15K237 | {"learning_rate": 50.0}

@@ -80,6 +80,8 @@ class Model:
         entity_params: the arrays with a row an entity; candidates are made of no others.
         factors: (rows of entities, of relations, of answers) of facts to the rows that a penalty is of, each
             with its weight; None: those rows.
+        retract: parameters, or rows of some of them by their names, to those that the model allows, row by
+            row: what they become before the first step and after each; None: all are allowed.
         phase_unit: radians of a rotation for each unit of `relation`; 0: relations are no rotations.
     """
 
@@ -96,6 +98,7 @@ class Model:
     entity_params: tuple[str, ...] = ("entity",)
     factors: Callable[[Array, Array, Array], Factors] | None = None
     phase_unit: float = 0.0
+    retract: Callable[[Params], Params] | None = None
 
     @property
     def of_neighbours(self) -> bool:

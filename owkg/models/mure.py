@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, options
-from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.kind import BALAZEVIC_FB15K237, BALAZEVIC_WN18RR, CLASSIFIED, Kind
 from owkg.models.model import Model
 
 
@@ -46,5 +46,11 @@ def mure_model(config: MuRE) -> Model:
 
 
 KIND = Kind(
-    "mure", MuRE, mure_model, "-|R h - t - r|^2 + b_h + b_t", "Balazevic et al. 2019", training=CLASSIFIED
+    "mure",
+    MuRE,
+    mure_model,
+    "-|R h - t - r|^2 + b_h + b_t",
+    "Balazevic et al. 2019",
+    training=CLASSIFIED,
+    presets={"fb15k-237": BALAZEVIC_FB15K237, "wn18rr": BALAZEVIC_WN18RR},
 )

@@ -94,4 +94,31 @@ def tucker_model(config: TuckER) -> Model:
     return Model("tucker", config, init, query, entity_rows, DOT)
 
 
-KIND = Kind("tucker", TuckER, tucker_model, "W x_1 r x_2 h x_3 t", "Balazevic et al. 2019", training=LABELLED)
+KIND = Kind(
+    "tucker",
+    TuckER,
+    tucker_model,
+    "W x_1 r x_2 h x_3 t",
+    "Balazevic et al. 2019",
+    training=LABELLED,
+    presets={
+        "fb15k-237": LABELLED
+        | {
+            "relation_dim": 200,
+            "input_dropout": 0.3,
+            "matrix_dropout": 0.4,
+            "output_dropout": 0.5,
+            "learning_rate": 5e-4,
+            "epochs": 500,
+        },
+        "wn18rr": LABELLED
+        | {
+            "relation_dim": 30,
+            "input_dropout": 0.2,
+            "matrix_dropout": 0.2,
+            "output_dropout": 0.3,
+            "learning_rate": 3e-3,
+            "epochs": 500,
+        },
+    },
+)
