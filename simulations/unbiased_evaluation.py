@@ -72,6 +72,7 @@ def lists_of(trained: Trained, graph: KnowledgeGraph, typical: TypicalCandidates
     entity, relation, answer = query_ids(triples[np.lexsort((entity, relation))], side)
     known = known_answers(facts, side, **graph.sizes)
     start, stop = answer_ranges(known, entity, relation)
+    trained = trained.encoded()
     rank, size, ids = np.ones(len(answer)), np.zeros(len(answer), np.int64), []
     others = np.zeros(len(answer), np.int64)
     for begin in range(0, len(answer), _BLOCK):

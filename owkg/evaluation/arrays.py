@@ -95,7 +95,7 @@ def rank_arrays(
     if block_bytes is None:
         block_bytes = enough_bytes(mesh.devices.flat[0], num_entities)
     size = checks.whole("block_bytes", block_bytes, 1)
-    trained = replicated(mesh, trained)
+    trained = replicated(mesh, trained.encoded())
     count = partial(counts, trained, side, mesh, num_entities, tiled(trained, mesh))
     width = width.astype(wide := jnp.result_type(trained.params["entity"], np.float32))
     shares = query_blocks(triples, side, known, most=max(1, size // (wide.itemsize * num_entities)))

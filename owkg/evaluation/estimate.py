@@ -138,7 +138,7 @@ def sampled(
     _require_memory(graph, triples, more)
     typical = typical_candidates(seen, more=more, relations=np.unique(triples[:, 1]), **graph.sizes)
     edges = block_edges(graph.num_entities)
-    found, full, some = [], 0, 0
+    trained, found, full, some = trained.encoded(), [], 0, 0
     for i, side in enumerate(sides):
         known = known_answers(facts if filters else facts[:0], side, **graph.sizes)
         tasks = _tasks(trained, triples, side, known, typical)

@@ -85,7 +85,7 @@ def top_answers(
     # Two at least: the product of a single row is rounded otherwise than the same row among others.
     most = max(_BYTES, block_bytes(jax.devices()[0], num_entities))
     size = max(2, min(len(entity), most // (wide.itemsize * num_entities)))
-    top = partial(_top, trained, side, deep)
+    top = partial(_top, trained.encoded(), side, deep)
     row, out = np.empty(0, np.int64), np.empty(0, np.int32)
     if known is not None:
         row, out = flat_known(known_sets(known, entity, relation), np.arange(len(entity)))

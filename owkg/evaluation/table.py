@@ -113,6 +113,7 @@ def ranks(
     parts: list[ScoredRanks] = []
     filtered = bool(filter_splits)
     with in_precision(precision, trained) as scorer:
+        scorer = scorer.encoded()
         for side, own in asked.items():
             before = sum(len(part.score) for part in parts)
             found = _one_side(
@@ -146,7 +147,10 @@ def in_precision(precision: str, trained: Trained) -> Iterator[Trained]:
         yield trained
         return
     with jax.enable_x64(True):
-        yield jax.tree.map(lambda array: jnp.asarray(array, jnp.float64), trained)
+        yield jax.tree.map(
+            lambda x: jnp.asarray(x, jnp.float64 if jnp.issubdtype(x.dtype, jnp.floating) else x.dtype),
+            trained,
+        )
 
 
 def _one_side(
@@ -209,7 +213,10 @@ def check_sizes(trained: object, graph: KnowledgeGraph) -> None:
     wanted = jax.eval_shape(
         lambda key: trained.model.init(key, graph.num_entities, graph.num_relations), seeded(0)
     )
-    for name, of in [pair for part in wanted for pair in part.items()]:
+    known = trained.model.graph_shapes(graph.num_entities, graph.num_relations)
+    for name, of in [pair for part in (*wanted, known) for pair in part.items()]:
+        if name in known and getattr(held.get(name), "ndim", None) == of.ndim:  # however many facts
+            continue
         if name not in held or getattr(held[name], "shape", None) != of.shape:
             got = f"shape {getattr(held[name], 'shape', ())}" if name in held else "none"
             must = f"must have the array {name} of shape {of.shape} ({trained.model.name})"

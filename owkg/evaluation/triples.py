@@ -25,6 +25,7 @@ def score_triples(trained: Trained, triples: ArrayLike) -> Float64[np.ndarray, "
         ValueError: if an id is out of range.
     """
     triples = triples_checked(triples, trained.num_entities, trained.num_relations)
+    trained = trained.encoded()
     blocks = [triples[at : at + _BLOCK] for at in range(0, len(triples), _BLOCK)]
     found = [np.asarray(_block(trained, _padded(part)))[: len(part)] for part in blocks]
     return np.concatenate([np.empty(0), *found]).astype(np.float64)

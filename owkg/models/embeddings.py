@@ -163,6 +163,8 @@ def write_embeddings(
 ) -> None:
     """Writes what `import_embeddings` reads; complex embeddings with their layout.
 
+    What a model knows of train facts is left out, as the graph has it that the file is read with.
+
     Args:
         path: ending in `.npz` or `.safetensors`.
         trained: what is written.
@@ -173,7 +175,8 @@ def write_embeddings(
     """
     path = suffix_checked(path)
     model, every = trained.model, trained.params | trained.statistics
-    arrays = {name: np.asarray(array, np.float32) for name, array in every.items()}
+    known = model.graph_shapes(trained.num_entities, trained.num_relations)
+    arrays = {name: np.asarray(array, np.float32) for name, array in every.items() if name not in known}
     for name, labels, count in (
         ("entities", entities, len(arrays["entity"])),
         ("relations", relations, trained.num_relations),

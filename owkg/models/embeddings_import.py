@@ -35,7 +35,8 @@ def import_embeddings(
     Args:
         source: the path of the file, or what `read_embeddings` found in it.
         graph: whose labels the file has, in any order (`owkg.kg.seen_part` leaves out others). Rows without
-            labels are in the order of its ids, of which a warning tells.
+            labels are in the order of its ids, of which a warning tells. What a model knows of train facts
+            (`Model.graph`) is of its split train.
         name: of the model.
         layout: how real numbers make complex ones: "real-imaginary" (all real parts, then all imaginary
             parts), "interleaved" (`torch.view_as_real`, with or without its last axis), or "complex" (they
@@ -70,6 +71,8 @@ def import_embeddings(
     params, statistics = _fitted(path, chosen, arrays, graph)
     orders = dict.fromkeys(chosen.entity_params, entity_order) | {"relation": relation_order}
     params |= {name: params[name][order] for name, order in orders.items()}
+    facts = graph.splits.get("train", np.empty((0, 3), np.int32))
+    statistics |= chosen.of_graph(facts, **graph.sizes)
     return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))
 
 
@@ -199,7 +202,8 @@ def _fitted(
                 f"{path}: {name!r} must have shape {shape} for {model.name} of dim {model.config.dim}, got "
                 f"{arrays[name].shape}."
             )
-    # Files hold floats alone, also of what is whole numbers here.
-    cast = ({name: arrays[name].astype(x.dtype) for name, x in part.items()} for part in wanted)
-    params, statistics = cast
+    # Whole numbers are held as floats.
+    params, statistics = (
+        {name: arrays[name].astype(of.dtype) for name, of in part.items()} for part in wanted
+    )
     return params, statistics

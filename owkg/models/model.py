@@ -1,7 +1,7 @@
 """What a knowledge-graph-embedding model is: data and pure functions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -20,6 +20,8 @@ Params = dict[str, Array]
 Statistics = dict[str, Array]
 
 Ids = Int[Array, "..."] | Int[np.ndarray, "..."]
+
+Facts = Int[Array, "facts 3"] | Int[np.ndarray, "facts 3"]
 
 SIDES = ("head", "tail")
 # (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c], statistics)
@@ -67,6 +69,13 @@ class Model:
         candidates: (params, entity=None) to what entities are compared as, [n, d_c], or [..., d_c] for
             ids [...].
         similarity: of queries and candidates: the score.
+        encode: (params, statistics, *, key=None) to params and statistics as `query` and `candidates` take
+            them, rows of entities and relations among them; a key means training. Called once a step, and
+            once before scores. None: they are as `init` gives them.
+        graph: (facts [facts, 3], num_entities, num_relations) to further statistics, what the model knows of
+            the train facts: head, relation, tail; to be traced. None: nothing.
+        sees_answers: whether `query` also takes `answer` [q] in training: of the fact that is asked, where
+            all answers of a query count its first.
         complex_params: the arrays whose rows are real parts, then as many imaginary parts.
         entity_params: the arrays with a row an entity; candidates are made of no others.
         factors: (rows of entities, of relations, of answers) of facts to the rows that a penalty is of, each
@@ -82,11 +91,49 @@ class Model:
     query: Query
     candidates: Callable[..., Array]
     similarity: Similarity
+    encode: Callable[..., tuple[Params, Statistics]] | None = None
+    graph: Callable[[Facts, int, int], Statistics] | None = None
+    sees_answers: bool = False
     complex_params: tuple[str, ...] = ()
     entity_params: tuple[str, ...] = ("entity",)
     factors: Callable[[Array, Array, Array], Factors] | None = None
     phase_unit: float = 0.0
     retract: Callable[[Params], Params] | None = None
+
+    @property
+    def of_neighbours(self) -> bool:
+        """Whether a score depends on more rows than those of the triple."""
+        return self.encode is not None or self.graph is not None
+
+    def begun(
+        self, key: Array, num_entities: int, num_relations: int, facts: Facts | None = None
+    ) -> tuple[Params, Statistics]:
+        """As `init`, with what `graph` makes of the train facts among the statistics.
+
+        Raises:
+            ValueError: if the model needs facts, and there are none.
+        """
+        params, statistics = self.init(key, num_entities, num_relations)
+        return params, statistics | self.of_graph(facts, num_entities, num_relations)
+
+    def of_graph(self, facts: Facts | None, num_entities: int, num_relations: int) -> Statistics:
+        """The statistics that `graph` makes of the train facts; none without it.
+
+        Raises:
+            ValueError: if the model needs facts, and there are none.
+        """
+        if self.graph is None:
+            return {}
+        if facts is None or not len(facts):
+            raise ArgumentError(
+                "graph", f"must have triples in train, which {self.name} scores by, got none."
+            )
+        return self.graph(facts, num_entities, num_relations)
+
+    def graph_shapes(self, num_entities: int, num_relations: int) -> dict[str, jax.ShapeDtypeStruct]:
+        """Shapes of the statistics of `of_graph`, were there one fact."""
+        fact = jax.ShapeDtypeStruct((1, 3), jnp.int32)
+        return jax.eval_shape(lambda one: self.of_graph(one, num_entities, num_relations), fact)
 
 
 # (params, statistics, rows of entities, rows of relations, key) to (queries, statistics)
@@ -177,13 +224,26 @@ class Trained:
         """Number of relations, reciprocal ones counted once."""
         return len(self.params["relation"]) // (2 if self.model.config.reciprocal else 1)
 
+    def encoded(self) -> "Trained":
+        """This after `Model.encode`, of a model without it; itself where there is none."""
+        if self.model.encode is None:
+            return self
+        return Trained(replace(self.model, encode=None), *_encoded(self))
+
     def queries(self, entity: Ids, relation: Ids, side: str) -> Float[Array, "q d"]:
         """The vectors of queries, as `Model.query` has them where nothing is learned."""
-        return self.model.query(self.params, self.statistics, entity, relation, side)[0]
+        own = self.encoded()
+        return own.model.query(own.params, own.statistics, entity, relation, side)[0]
 
     def candidates(self, entity: Ids | None = None) -> Float[Array, "... d"]:
         """What entities are compared as, as of `Model.candidates`."""
-        return self.model.candidates(self.params, entity)
+        return self.model.candidates(self.encoded().params, entity)
+
+
+@jax.jit
+def _encoded(trained: Trained) -> tuple[Params, Statistics]:
+    assert trained.model.encode is not None
+    return trained.model.encode(trained.params, trained.statistics)
 
 
 def trained_checked(trained: object) -> Trained:
@@ -221,6 +281,7 @@ def score(trained: Trained, head: ArrayLike, relation: ArrayLike, tail: ArrayLik
     head, tail, relation = (
         jnp.broadcast_to(_ids(name, ids, size), shape).ravel() for name, (ids, size) in sizes.items()
     )
+    trained = trained.encoded()
     queries = trained.queries(head, relation, "tail")
     return trained.model.similarity.one(queries, trained.candidates(tail)).reshape(shape)
 
@@ -245,6 +306,7 @@ def score_all(
     relation = _ids("relation", relation, trained.num_relations)
     if candidates is not None:
         candidates = _ids("candidates", candidates, n)
+    trained = trained.encoded()
     queries = trained.queries(entity, relation, side)
     return trained.model.similarity.all(queries, trained.candidates(candidates))
 

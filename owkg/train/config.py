@@ -137,6 +137,11 @@ class Training:
                 f"must be dense or auto where the training loop is {self.training_loop}, whose steps touch "
                 f"all entities, got 'rows'.",
             )
+        if self.updates == "rows" and self.built().of_neighbours:
+            raise ArgumentError(
+                "updates",
+                f"must be dense or auto for {self.model}, whose scores are of neighbours too, got 'rows'.",
+            )
         if self.sides != "both" and self.training_loop != "negatives":
             raise ArgumentError("sides", f"must be both without negatives, got {self.sides!r}.")
         if self.answer_frequency and self.training_loop == "kvsall":

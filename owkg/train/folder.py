@@ -72,6 +72,7 @@ def made_run(
             "processes": jax.process_count(),
             "graph_folder": None if graph_folder is None else str(graph_folder.absolute()),
             "graph_reading": reading._asdict(),
+            "train_facts": len(graph.splits["train"]),
             "facts_sha256": facts_checksums(graph),
             "run_sha256": {name: storage.checksum(new / name) for name in _FIXED},
             "sha256": {} if graph_folder is None else _files(graph_folder),

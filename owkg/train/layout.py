@@ -75,7 +75,8 @@ def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshL
         devices: how many of those that JAX sees; None: one, or all where several processes are connected.
 
     Raises:
-        ValueError: if there are not so many, some process would have none, or the batch is no multiple.
+        ValueError: if there are not so many, some process would have none, the batch is no multiple, or the
+            model's scores are of neighbours, which other devices would hold.
     """
     seen, processes = jax.device_count(), jax.process_count()
     if devices is None:
@@ -89,6 +90,10 @@ def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshL
         raise ArgumentError("devices", f"must be at most the {seen} that JAX sees, got {devices}.")
     if devices == 1:
         return None
+    if config.built().of_neighbours:
+        raise ArgumentError(
+            "devices", f"must be 1 for {config.model}, whose scores are of neighbours too, got {devices}."
+        )
     if config.training_loop == "negatives" and config.batch_size % devices:
         raise ArgumentError(
             "batch_size", f"must be a multiple of the {devices} devices, got {config.batch_size}."

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Int
 
 from owkg import kg
 from owkg.errors import ArgumentError, naming
@@ -90,8 +91,9 @@ def snapshots(
         raise ArgumentError(
             "watched", f"must be whole numbers of steps in [1, {sizes.total}], got {at[0]!r} to {at[-1]!r}."
         )
+    facts = graph.splits["train"]
     return _walked(
-        config, layout, parts, sizes, measured, start, list(rows), chunk_steps, at, tell, interrupted
+        config, layout, parts, sizes, facts, measured, start, list(rows), chunk_steps, at, tell, interrupted
     )
 
 
@@ -100,6 +102,7 @@ def _walked(
     layout: MeshLayout | None,
     parts: tuple[SideQueries, ...],
     sizes: Sizes,
+    facts: Int[np.ndarray, "facts 3"],
     measured: Validate | None,
     start: tuple[int, State] | None,
     rows: list[Row],
@@ -111,7 +114,7 @@ def _walked(
     model, numbers, run = config.built(), rates(config), advance(config, sizes, layout)
     if layout is not None:
         numbers, parts = on_all(layout, (numbers, parts))
-    step, state = start or (0, init_state(config, sizes, numbers, layout))
+    step, state = start or (0, init_state(config, sizes, numbers, layout, facts))
     # To look at all parameters takes as long as a step of rows: only before they are shown or written.
     updates = updates_of(config, sizes.num_entities)
     chunk, epoch = chunk_steps or 1, step // sizes.per_epoch

@@ -13,7 +13,7 @@ from owkg.train.updates import updates_of
 
 def least_bytes(config: Training, sizes: Sizes, *, runs: int = 1) -> int:
     """Bytes of parameters and optimiser of so many runs; of gradients where whole tables are updated."""
-    state = state_shape(config, sizes.num_entities, sizes.num_relations)
+    state = state_shape(config, sizes.num_entities, sizes.num_relations, sizes.num_facts)
     parts = [state] if updates_of(config, sizes.num_entities).how == "rows" else [state, state.params]
     return runs * sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(parts))
 

@@ -32,7 +32,8 @@ def objective(
     `batches` are the queries of this step by side, `counts` which of them count, `key` of dropout and
     negatives. `params` are float32, whatever the precision of the configuration.
 
-    With `gathered`, `params` hold what is no table of entities, and `batches` name the places of their side.
+    A model that encodes does so once, and penalties are of encoded rows. With `gathered`, `params` hold what
+    is no table of entities, and `batches` name the places of their side.
     """
     keys = side_keys(key)
     sampled = config.training_loop == "negatives"
@@ -41,6 +42,10 @@ def objective(
         if sampled:
             drawn = drawn_of(config, sizes, batches, key)
         narrow = _narrow(config, params)
+        if model.encode is not None:
+            # No key of a side: the next number.
+            narrow, statistics = model.encode(narrow, statistics, key=jax.random.fold_in(key, len(SIDES)))
+            own = [jax.tree.map(_single, narrow)] * len(SIDES)
         tables = [(narrow, model.candidates(narrow))] * len(SIDES)
     else:
         own, drawn = [params | rows for rows in gathered.rows], gathered.drawn
@@ -48,8 +53,9 @@ def objective(
     losses, penalties, asked = jnp.zeros(()), jnp.zeros(()), []
     weight = sum(jnp.sum(batch.weight) for batch in batches)
     for i, (side, batch, (narrow, table)) in enumerate(zip(SIDES, batches, tables, strict=True)):
+        answer = {"answer": batch.answer} if model.sees_answers else {}
         queries, statistics = model.query(
-            narrow, statistics, batch.entity, batch.relation, side, key=keys[i][0]
+            narrow, statistics, batch.entity, batch.relation, side, key=keys[i][0], **answer
         )
         asked.append(queries)
         if sampled and config.shared_negatives:

@@ -41,6 +41,7 @@ class Sizes(NamedTuple):
 
     Attributes:
         num_entities, num_relations: of the graph.
+        num_facts: of train.
         queries: of each side.
         most: known answers of a query.
         batch: queries a step.
@@ -51,6 +52,7 @@ class Sizes(NamedTuple):
 
     num_entities: int
     num_relations: int
+    num_facts: int
     queries: tuple[int, ...]
     most: tuple[int, ...]
     batch: tuple[int, ...]
@@ -92,6 +94,7 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueri
     largest = (int(np.sort(c)[-b:].sum()) for c, b in zip(counts, batch, strict=True))
     return tuple(parts), Sizes(
         **graph.sizes,
+        num_facts=len(facts),
         queries=asked,
         most=tuple(int(c.max()) for c in counts),
         batch=batch,

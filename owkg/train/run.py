@@ -242,7 +242,7 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
         raise ValueError(f"{folder}: holds no checkpoint yet.")
-    like = state_shape(config, len(entities), len(relations))
+    like = state_shape(config, len(entities), len(relations), noted.get("train_facts", 1))
     require_like(folder / CHECKPOINTS, steps[-1], like)
     rows = read_rows(folder, steps[-1])
     if step == "best":
@@ -292,7 +292,7 @@ def _begin(
             raise ValueError(f"{folder / name}: are other labels than the graph's.")
     if noted.get("facts_sha256") != facts_checksums(graph):
         raise ValueError(f"{folder}: was trained on other facts than those of the graph.")
-    like = state_shape(config, graph.num_entities, graph.num_relations)
+    like = state_shape(config, **graph.sizes, num_facts=len(graph.splits["train"]))
     checkpoints = folder / CHECKPOINTS
     start = newest_checkpoint(checkpoints, like, put)
     rows = read_rows(folder, start.step) if start else []

@@ -72,7 +72,7 @@ def of_embeddings(file: Embedded, kg: Path, unseen: str, *, read: Read = read_as
     found = with_labels(found, graph)
     seen = seen_of(file.path, graph, found.entities or (), found.relations or (), unseen)
     layouts = {"layout": file.layout, "relation_layout": file.relation_layout}
-    with naming({"layout": "`embedding_layout`"}):
+    with naming({"layout": "`embedding_layout`", "graph": f"{kg}"}):
         trained = import_embeddings(found, seen, name, **layouts, **file.options)
     return Scorer(trained, graph, seen)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
@@ -66,15 +67,22 @@ def shape_of(config: Training) -> Training:
 
 
 def init_state(
-    config: Training, sizes: Sizes, numbers: Hyperparameters, layout: MeshLayout | None = None
+    config: Training,
+    sizes: Sizes,
+    numbers: Hyperparameters,
+    layout: MeshLayout | None = None,
+    facts: Int[np.ndarray, "facts 3"] | None = None,
 ) -> State:
-    """The state before the first step, laid out on the devices of `layout`."""
-    return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations, layout)(numbers)
+    """The state before the first step, laid out on the devices of `layout`; `facts` of train."""
+    # What is compiled depends on their number.
+    facts = None if config.built().graph is None else facts
+    return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations, layout)(numbers, facts)
 
 
-def state_shape(config: Training, num_entities: int, num_relations: int) -> State:
-    """Shapes and types of a state, as `jax.ShapeDtypeStruct`."""
-    return jax.eval_shape(_beginning(shape_of(config), num_entities, num_relations), rates(config))
+def state_shape(config: Training, num_entities: int, num_relations: int, num_facts: int = 1) -> State:
+    """Shapes and types of a state, as `jax.ShapeDtypeStruct`; `num_facts` of train."""
+    begin = _beginning(shape_of(config), num_entities, num_relations)
+    return jax.eval_shape(begin, rates(config), jax.ShapeDtypeStruct((num_facts, 3), jnp.int32))
 
 
 def direction(config: Training) -> optax.GradientTransformation:
@@ -112,17 +120,18 @@ def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch
 @cache
 def _beginning(
     config: Training, num_entities: int, num_relations: int, layout: MeshLayout | None = None
-) -> Callable[[Hyperparameters], State]:
-    def state(numbers: Hyperparameters) -> State:
+) -> Callable[..., State]:
+    def state(numbers: Hyperparameters, facts: Array | None) -> State:
         model = config.built()
-        params, statistics = model.init(keys_of(numbers)[0], num_entities, num_relations)
+        params, statistics = model.begun(keys_of(numbers)[0], num_entities, num_relations, facts)
         params = params if model.retract is None else model.retract(params)
         params = params if layout is None else padded(layout, params)
         return State(params, statistics, direction(config).init(params), jnp.float32(0), jnp.int32(-1))
 
     if layout is None:
         return jax.jit(state)
-    return jax.jit(state, out_shardings=layout.shardings(jax.eval_shape(state, rates(config))))
+    facts = jax.ShapeDtypeStruct((1, 3), jnp.int32)  # however many, the arrays are laid out alike
+    return jax.jit(state, out_shardings=layout.shardings(jax.eval_shape(state, rates(config), facts)))
 
 
 @jax.jit

@@ -45,7 +45,7 @@ def _compiled(
         run = jax.vmap(run, in_axes=(0, None, None, 0, None, 0))
     if layout is None:
         return jax.jit(run, donate_argnums=0)
-    like = state_shape(config, sizes.num_entities, sizes.num_relations)
+    like = state_shape(config, sizes.num_entities, sizes.num_relations, sizes.num_facts)
     return jax.jit(run, donate_argnums=0, out_shardings=layout.shardings(like))
 
 

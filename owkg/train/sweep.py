@@ -75,7 +75,7 @@ def train_many(
     measured = validator(graph, config) if config.valid_every else None
     numbers = jax.tree.map(lambda *x: jnp.stack(x), *map(rates, configs))
     run, model = advance_many(widest, sizes), config.built()
-    state: State = jax.vmap(lambda one: init_state(widest, sizes, one))(numbers)
+    state: State = jax.vmap(lambda one: init_state(widest, sizes, one, facts=graph.splits["train"]))(numbers)
     best: list[tuple[int, Trained] | None] = [None] * len(configs)
     paths: list[list[Row]] = [[] for _ in configs]
     failed: list[int | None] = [None] * len(configs)

@@ -30,6 +30,8 @@ def updates_of(config: Training, num_entities: int) -> Updates:
     """
     if config.training_loop != "negatives":
         return Updates("dense", f"dense: a step of {config.training_loop} compares with all entities")
+    if config.built().of_neighbours:
+        return Updates("dense", f"dense: scores of {config.model} are of neighbours too")
     rows = gathered_rows(config)
     if config.updates != "auto":
         return Updates(config.updates, f"{config.updates}: as the setting updates says")

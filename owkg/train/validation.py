@@ -44,6 +44,7 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Validate:
     known = {side: kg.known_answers(facts, side, **graph.sizes) for side in SIDES}
 
     def measured(trained: Trained) -> dict[str, float]:
+        trained = trained.encoded()
         ranks = (evaluation.rank_arrays(trained, triples, side, known=known[side]) for side in SIDES)
         first, last, *_ = (np.concatenate(column) for column in zip(*ranks, strict=True))
         return {name: float(tie_expectation(m, first, last).mean()) for name, m in chosen.items()}

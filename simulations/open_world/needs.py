@@ -36,7 +36,7 @@ def reading_needs(world: ClosedWorld, checkpoints: int) -> Needs:
 
 def training_needs(world: ClosedWorld, config: Training) -> Needs:
     """About how much memory it takes to train on a world, and how much there is."""
-    state = state_shape(config, world.graph.num_entities, world.graph.num_relations)
+    state = state_shape(config, **world.graph.sizes, num_facts=len(world.graph.splits["train"]))
 
     def size(tree: object) -> int:
         return sum(int(np.prod(x.shape)) * x.dtype.itemsize for x in jax.tree.leaves(tree))
