@@ -58,11 +58,11 @@ class HittER:
 def hitter_model(config: HittER) -> Model:
     """score(h, r, t) = c . t, c the first vector of the upper transformer.
 
-    The lower one reads (begin, entity, relation) and gives its first vector. The upper one reads (begin of the
-    context, the vector of the query, those of the neighbours of its entity), in no order. Layers are those of
-    BERT: attention, then a network with one hidden layer, each added and normalised. In training the fact that
-    is asked is no neighbour, the entity of some queries is hidden, and some see no neighbours; the loss of
-    the hidden entities themselves is left out. Everything starts normal with deviation .02.
+    The lower one reads (begin, entity, relation) and gives its first vector. The upper one reads (begin of
+    the context, the vector of the query, those of the neighbours of its entity), in no order. Layers are
+    those of BERT: attention, then a network with one hidden layer, each added and normalised. In training the
+    fact that is asked is no neighbour, the entity of some queries is hidden, and some see no neighbours; the
+    loss of the hidden entities themselves is left out. Everything starts normal with deviation .02.
 
     References:
         Chen et al. 2021, HittER: hierarchical transformers for knowledge graph embeddings, sections 2 and 3.
@@ -132,8 +132,8 @@ def neighbours(
 ) -> Int[Array, "entities most 2"]:
     """(entity, relation) of at most `most` facts of each entity, drawn if it has more; -1 where it has less.
 
-    A fact (h, r, t) is a neighbour (t, r) of h, and (h, r + num_relations) of t. What is drawn is the same for
-    the same facts.
+    A fact (h, r, t) is a neighbour (t, r) of h, and (h, r + num_relations) of t. What is drawn is the same
+    for the same facts.
     """
     head, relation, tail = jnp.asarray(facts, jnp.int32).T
     own = jnp.concatenate([head, tail])
