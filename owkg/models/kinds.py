@@ -26,6 +26,7 @@ from owkg.models import (
     rote,
     roth,
     simple,
+    table,
     transe,
     transh,
     tucker,
@@ -37,6 +38,7 @@ from owkg.models.model import Model
 _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
 _FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
 _FILES += (transh, hake, mode, murp, roth, refh, atth)
+_FILES += (table,)
 
 
 class _Registered(Mapping[str, Kind]):

@@ -13,7 +13,7 @@ from owkg.rules.paths import Paths
 
 AGGREGATIONS = ("maximum", "noisy-or", "non-redundant-noisy-or")
 # Scores of a block of queries, and answers by single rules before they are sorted.
-_SCORES, _ENTRIES = 2**23, 2**24
+_SCORES, _ENTRIES = 2**25, 2**24
 # The best rules of an answer that are compared.
 _COMPARED = 64
 
@@ -172,7 +172,7 @@ class Applied:
         asked = np.bincount(relation, minlength=self.directed) > 0
         order = np.argsort(relation, kind="stable")
         ends = np.searchsorted(relation[order], np.arange(self.directed + 1))
-        for body, own in zip(self.bodies, self.of_body, strict=True):
+        for body, own in zip(self.bodies, self.of_body, strict=False):
             head = rules.head[own]
             for turn, way in ((0, body), (paths.num_relations, paths.reversed(body))):
                 chosen = own[asked[head + turn]]
