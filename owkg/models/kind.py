@@ -57,13 +57,8 @@ class Kind:
         columns: reals of an entity, for each of `dim`.
         training: what `owkg.train.training` begins with: fields of `owkg.train.Training` and options.
         presets: published recipes by the graph that they are of: what stands in the place of `training`.
-<<<<<<< HEAD
         peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`.
-=======
-        peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`; a library that is not
-            named holds it as `Peer()`. None at all: as no other library has it.
         made_by: the command that makes it, of what is not trained.
->>>>>>> w-rules
     """
 
     name: str
