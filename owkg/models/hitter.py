@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from owkg.models import initial, layers, options
-from owkg.models.kind import Kind
+from owkg.models.kind import SMALL_CLASSIFIED, Kind
 from owkg.models.model import Facts, Ids, Model, Params, Statistics, entity_rows
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -230,5 +230,20 @@ KIND = Kind(
         "label_smoothing": 0.1,
         "optimiser": "adam",
         "learning_rate": 1e-3,
+    },
+    presets={
+        "small": SMALL_CLASSIFIED
+        | {
+            "heads": 4,
+            "hidden": 128,
+            "triple_layers": 1,
+            "context_layers": 2,
+            "neighbours": 10,
+            "output_dropout": 0.1,
+            "masked": 0.3,
+            "learning_rate": 3e-3,
+            "warmup_steps": 80,
+            "schedule": "linear",
+        }
     },
 )
