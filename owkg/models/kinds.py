@@ -13,6 +13,7 @@ from owkg.models import (
     cp,
     distmult,
     hake,
+    hitter,
     hole,
     interacte,
     mode,
@@ -37,6 +38,7 @@ from owkg.models.model import Model
 _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
 _FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
 _FILES += (transh, hake, mode, murp, roth, refh, atth)
+_FILES += (hitter,)
 
 
 class _Registered(Mapping[str, Kind]):

@@ -281,6 +281,44 @@ def mode(p, c, h, r, t):
     return c.margin - np.abs(p["entity"][h] * p["relation"][r] - p["entity"][t]).sum()
 
 
+def _normalised(x, scale, shift):
+    return (x - x.mean()) / np.sqrt(x.var() + 1e-12) * scale + shift
+
+
+def _read(p, c, name, x):
+    """The first vector after all layers: attention of every head, then a network, each added."""
+    of = {key.removeprefix(f"{name}_"): array for key, array in p.items() if key.startswith(f"{name}_")}
+    for layer in range(len(of["join"])):
+        w = {key: array[layer] for key, array in of.items()}
+        q, k, v = np.split(x @ w["attend"] + w["attend_bias"], 3, axis=1)
+        seen, size = np.zeros_like(x), c.dim // c.heads
+        for head in range(c.heads):
+            own = slice(head * size, (head + 1) * size)
+            for i in range(len(x)):
+                weights = special.softmax([q[i, own] @ k[j, own] / math.sqrt(size) for j in range(len(x))])
+                seen[i, own] = sum(weight * v[j, own] for j, weight in enumerate(weights))
+        x = x + seen @ w["join"] + w["join_bias"]
+        x = np.array([_normalised(row, w["first_scale"], w["first_shift"]) for row in x])
+        wide = x @ w["widen"] + w["widen_bias"]
+        wide = wide * (1 + special.erf(wide / math.sqrt(2))) / 2
+        x = x + wide @ w["narrow"] + w["narrow_bias"]
+        x = np.array([_normalised(row, w["second_scale"], w["second_shift"]) for row in x])
+    return x[0]
+
+
+def hitter(p, c, h, r, t):
+    begin, begin_context, _, entity, relation, source, neighbour = p["marks"]
+
+    def triple(e, along):
+        return _read(
+            p, c, "lower", np.stack([begin, p["entity"][e] + entity, p["relation"][along] + relation])
+        )
+
+    near = [(int(e), int(along)) for e, along in p["neighbours"][h] if e >= 0]
+    context = [begin_context, triple(h, r) + source] + [triple(*one) + neighbour for one in near]
+    return _read(p, c, "upper", np.stack(context)) @ p["entity"][t]
+
+
 FORMULAS: dict[str, Callable[..., float]] = {
     "transe": transe,
     "distmult": distmult,
@@ -307,6 +345,7 @@ FORMULAS: dict[str, Callable[..., float]] = {
     "roth": roth,
     "refh": refh,
     "atth": atth,
+    "hitter": hitter,
 }
 
 
@@ -338,6 +377,7 @@ OPTIONS = {
     "roth": [{"dim": 4}],
     "refh": [{"dim": 4}],
     "atth": [{"dim": 4}],
+    "hitter": [{"dim": 4, "heads": 2, "hidden": 6, "triple_layers": 1, "context_layers": 2, "neighbours": 9}],
     "interacte": [
         {"dim": 18, "height": 3, "kernel": 3, "channels": 2},
         {"dim": 8, "height": 2, "kernel": 3, "channels": 3, "permutations": 2},
@@ -348,6 +388,7 @@ CASES = [
     for name in OPTIONS
     for i, options in enumerate(OPTIONS[name])
 ]
+FACTS = np.random.default_rng(9).integers(0, (N, M, N), (12, 3)).astype(np.int32)
 H, R, T = (np.random.default_rng(8).integers(0, size, 40) for size in (N, M, N))
 
 
@@ -365,7 +406,7 @@ class Case(NamedTuple):
 def case(request):
     name, options = request.param
     built = model(name, **options)
-    init = jax.jit(lambda key: built.init(key, N, M))
+    init = jax.jit(lambda key: built.begun(key, N, M, FACTS))
     params, statistics = init(jax.random.key(0))
     rng = np.random.default_rng(0)
 
@@ -392,7 +433,9 @@ def scores(case):
         shards = [every(H, R, "tail", ids) for ids in ([0, 1, 2], [3, 4, 5, 6])]
         if built.config.reciprocal:
             inverse = params | {"relation": jnp.roll(params["relation"], M, axis=0)}
-            asked = score_all(replace(own, params=inverse), T, R, "tail")
+            # Of a model that knows facts, those of the inverse relations.
+            known = statistics | built.of_graph(FACTS[:, ::-1], N, M)
+            asked = score_all(Trained(built, inverse, known), T, R, "tail")
         else:
             asked = each(np.arange(N), R[:, None], T[:, None])
         narrow = {key: array.astype(jnp.bfloat16) for key, array in params.items()}
@@ -490,7 +533,7 @@ def test_both_forms_of_the_similarity_have_the_same_gradients(case):
 
 def test_many_sets_of_parameters_at_once(case):
     def scored(key):
-        return score_all(Trained(case.built, *case.built.init(key, N, M)), H, R, "head")
+        return score_all(Trained(case.built, *case.built.begun(key, N, M, FACTS)), H, R, "head")
 
     # The other one key after the other.
     every, alone = jax.jit(lambda keys: (jax.vmap(scored)(keys), jax.lax.map(scored, keys)))(
