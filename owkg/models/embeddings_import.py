@@ -62,8 +62,6 @@ def import_embeddings(
     arrays = in_halves(found, name, layout)
     chosen = _built(path, name, said | _deduced(path, name, arrays), options)
     _note_other(found, options)
-    if chosen.config.reciprocal:
-        relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
     if chosen.phase_unit:
         for key in arrays.keys() & {"relation", "relation_inverse"}:
             arrays[key] = as_scaled(found, chosen, arrays[key], relation_layout)
@@ -74,7 +72,10 @@ def import_embeddings(
     for part in (params, statistics):
         for key in part:
             if (prefix := key.partition("_")[0]) in orders:
-                part[key] = part[key][orders[prefix]]
+                order = orders[prefix]
+                # Inverse relations stand below the relations.
+                halves = range(0, len(part[key]), len(order))
+                part[key] = part[key][np.concatenate([at + order for at in halves])]
     facts = graph.splits.get("train", np.empty((0, 3), np.int32))
     statistics |= chosen.of_graph(facts, **graph.sizes)
     return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))

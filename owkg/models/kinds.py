@@ -9,6 +9,7 @@ from owkg.models import (
     atth,
     betae,
     bique,
+    compgcn,
     conve,
     cp,
     distmult,
@@ -22,6 +23,7 @@ from owkg.models import (
     refe,
     refh,
     rescal,
+    rgcn,
     rotate,
     rote,
     roth,
@@ -37,6 +39,7 @@ from owkg.models.model import Model
 _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
 _FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
 _FILES += (transh, hake, mode, murp, roth, refh, atth)
+_FILES += (rgcn, compgcn)
 
 
 class _Registered(Mapping[str, Kind]):
