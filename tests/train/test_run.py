@@ -41,6 +41,7 @@ CONFIGS = {
     "rotate": training("rotate", **SMALL, num_negatives=4, schedule="cosine", warmup_steps=3),
     "rows": training("transe", **SMALL, num_negatives=4, updates="rows"),
     "tucker": training("tucker", **SMALL, relation_dim=4),
+    "compgcn": training("compgcn", **SMALL, encoded_dim=8),
 }
 
 
