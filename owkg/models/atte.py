@@ -6,7 +6,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean
-from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.kind import (
+    CHAMI_FB15K237,
+    CHAMI_WN18RR,
+    CLASSIFIED,
+    KGEMB,
+    SMALL_CLASSIFIED,
+    Kind,
+    Peer,
+    with_biases,
+)
 from owkg.models.model import Model
 
 
@@ -33,6 +42,8 @@ def atte_model(config: AttE) -> Model:
     the pairs of R, those of S, and the context. Entities and r start normal with deviation .001, R and S
     uniform on +-1, contexts standard normal, biases at 0.
 
+    The presets are those of RotE: the authors print none of this model.
+
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
     """
@@ -52,4 +63,12 @@ KIND = Kind(
     "-|w R h + (1 - w) S h + r - t|^2 + b_h + b_t",
     "Chami et al. 2020",
     training=CLASSIFIED,
+    presets={
+        "fb15k-237": CHAMI_FB15K237,
+        "wn18rr": CHAMI_WN18RR | {"batch_size": 100, "num_negatives": 250, "epochs": 200},
+        "small": SMALL_CLASSIFIED,
+    },
+    peers={
+        "kgemb": Peer(arrays=(*KGEMB, "rot.weight", "ref.weight", "context_vec.weight"), joined=with_biases)
+    },
 )

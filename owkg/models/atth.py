@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, hyperbolic
-from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.kind import (
+    CHAMI_FB15K237,
+    CHAMI_WN18RR,
+    CLASSIFIED,
+    KGEMB,
+    SMALL_CLASSIFIED,
+    Kind,
+    Peer,
+    of_first_half,
+)
 from owkg.models.model import Model
 
 
@@ -33,6 +42,8 @@ def atth_model(config: AttH) -> Model:
     r, the pairs of R, those of S, the context, and the raw curvature. Entities, r and contexts start normal
     with deviation .001, R and S uniform on +-1, biases at 0, raw curvatures at 1.
 
+    The presets are those of RotH: the authors print none of this model.
+
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
     """
@@ -55,4 +66,8 @@ KIND = Kind(
     "-d((w R h + (1 - w) S h) (+) r, t)^2 + b_h + b_t, hyperbolic",
     "Chami et al. 2020",
     training=CLASSIFIED,
+    presets={"fb15k-237": CHAMI_FB15K237, "wn18rr": CHAMI_WN18RR, "small": SMALL_CLASSIFIED | {"dim": 32}},
+    peers={
+        "kgemb": Peer(arrays=(*KGEMB, "rel_diag.weight", "context_vec.weight", "c"), joined=of_first_half)
+    },
 )

@@ -214,6 +214,8 @@ def _times(x: Float[Array, "n d"], matrix: Float[Array, "d e"]) -> Float[Array, 
     return jnp.matmul(x, matrix, precision=HIGHEST)
 
 
+_PUBLISHED = LABELLED | {"decoder": "conve", "channels": 200, "epochs": 500}
+
 KIND = Kind(
     "compgcn",
     CompGCN,
@@ -221,4 +223,5 @@ KIND = Kind(
     "conve, distmult or transe of x <- tanh(norm(sum W phi(x_s, r) / 3))",
     "Vashishth et al. 2020",
     training=LABELLED | {"loss": "cross_entropy", "label_smoothing": 0.0, "learning_rate": 0.005},
+    presets={"fb15k-237": _PUBLISHED, "wn18rr": _PUBLISHED, "small": {"epochs": 60}},
 )

@@ -149,4 +149,9 @@ KIND = Kind(
     "relu(vec(relu([h; r] * filters)) W) t + b",
     "Dettmers et al. 2018",
     training=LABELLED,
+    presets={
+        "fb15k-237": LABELLED | {"learning_rate": 3e-3, "epochs": 1000},
+        "wn18rr": LABELLED | {"learning_rate": 3e-3, "epochs": 1000},
+        "small": {"dim": 100, "height": 10, "learning_rate": 3e-3, "epochs": 40},
+    },
 )

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import jax
+import numpy as np
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind
+from owkg.models.kind import FACTORED, SMALL_FACTORED, Kind, Peer, of_pykeen
 from owkg.models.model import Factors, Ids, Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -36,6 +37,8 @@ def cp_model(config: CP) -> Model:
 
     Rows of entities are what they are in queries, then, with ', as candidates. A penalty is of the halves
     that a fact uses. All start normal.
+
+    The presets are those of ComplEx by the same authors, who print none of CP.
 
     References:
         Lacroix, Usunier and Obozinski 2018, Canonical tensor decomposition for knowledge base completion,
@@ -70,4 +73,28 @@ def cp_model(config: CP) -> Model:
     )
 
 
-KIND = Kind("cp", CP, cp_model, "sum h r t'", "Lacroix et al. 2018", columns=2, training=FACTORED)
+def _of_halves(head: np.ndarray, tail: np.ndarray, relation: np.ndarray) -> dict[str, np.ndarray]:
+    """Parameters of arrays that others hold apart, or as matrices."""
+    head, tail, relation = (x.reshape(len(x), -1) for x in (head, tail, relation))
+    return {"entity": np.hstack([head, tail]), "relation": relation}
+
+
+KIND = Kind(
+    "cp",
+    CP,
+    cp_model,
+    "sum h r t'",
+    "Lacroix et al. 2018",
+    columns=2,
+    training=FACTORED,
+    presets={
+        "fb15k-237": FACTORED | {"dim": 1000, "n3": 0.05, "epochs": 100},
+        "wn18rr": FACTORED | {"dim": 500, "batch_size": 100, "n3": 0.1, "epochs": 100},
+        "small": SMALL_FACTORED,
+    },
+    peers={
+        "pykeen": Peer("CP", of_pykeen(2, 1), joined=_of_halves),
+        "libkge": Peer(),
+        "kbc": Peer(arrays=("lhs.weight", "rhs.weight", "rel.weight"), joined=_of_halves),
+    },
+)

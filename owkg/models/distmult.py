@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.kind import FACTORED, SAMPLED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -34,6 +34,8 @@ def distmult_model(config: DistMult) -> Model:
 
     Heads: the same. Entities and relations start uniform with the variance of Glorot and Bengio 2010.
 
+    The presets are of Sun et al. 2019, without their penalty of all rows.
+
     References:
         Yang et al. 2015, Embedding entities and relations for learning and inference in knowledge bases.
     """
@@ -46,6 +48,7 @@ def distmult_model(config: DistMult) -> Model:
     return Model("distmult", config, init, sided(form, form, reciprocal=config.reciprocal), entity_rows, DOT)
 
 
+_SUN = SAMPLED | {"n3": 0.0, "schedule": "drop", "reciprocal": False}
 KIND = Kind(
     "distmult",
     DistMult,
@@ -53,5 +56,12 @@ KIND = Kind(
     "sum h r t",
     "Yang et al. 2015",
     training=FACTORED,
-    peers={"pykeen": Peer("DistMult")},
+    presets={
+        "fb15k-237": _SUN | {"dim": 2000, "num_negatives": 256, "learning_rate": 1e-3, "steps": 100_000},
+        "wn18rr": _SUN
+        | {"dim": 1000, "batch_size": 512, "num_negatives": 1024, "learning_rate": 2e-3, "steps": 80_000},
+        "small": SMALL_FACTORED,
+    },
+    peers={"pykeen": Peer("DistMult")}
+    | dict.fromkeys(("pyg", "torchkge", "openke", "libkge", "dglke"), Peer()),
 )

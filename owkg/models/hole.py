@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.kind import FACTORED, SAMPLED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -19,14 +19,17 @@ class HolE:
     Attributes:
         dim: reals an entity, and a relation.
         reciprocal: whether heads are asked for by inverse relations.
+        bounded: whether entities are of length 1 at most, as the authors have it; it bounds the scores, and
+            suits margin losses alone.
     """
 
     dim: int = 150
     reciprocal: bool = False
+    bounded: bool = False
 
     def __post_init__(self) -> None:
         options.whole_numbers(self, "dim")
-        options.flags(self, "reciprocal")
+        options.flags(self, "reciprocal", "bounded")
 
 
 def hole_model(config: HolE) -> Model:
@@ -34,8 +37,11 @@ def hole_model(config: HolE) -> Model:
 
     By Fourier transforms F: the query of tails is F^-1(F h F r), that of heads F^-1(conj(F r) F t). ComplEx
     with dim / 2 numbers is the same model up to a transform of its parameters (Hayashi and Shimbo 2017).
-    Entities and relations start uniform with the variance of Glorot and Bengio 2010. The authors also keep
-    the length of entities at most 1, which bounds the scores; that suits their margin loss alone.
+    Entities and relations start uniform with the variance of Glorot and Bengio 2010.
+
+    The presets are of AmpliGraph, whose HolE is ComplEx divided by dim / 4: FB15k-237 with all entities
+    in the place of 50 negatives and without its L2 penalty of all rows, WN18RR without its margin. The
+    authors' own recipe, of other graphs, ranks pairs by sigmoids of scores, which no loss here does.
 
     References:
         Nickel, Rosasco and Poggio 2016, Holographic embeddings of knowledge graphs, equations 3 and 12.
@@ -52,7 +58,16 @@ def hole_model(config: HolE) -> Model:
         sided(stateless(convolved), stateless(correlated), reciprocal=config.reciprocal),
         entity_rows,
         DOT,
+        retract=in_unit_ball if config.bounded else None,
     )
+
+
+def in_unit_ball(params: Params) -> Params:
+    """The parameters with entities of length 1 at most."""
+    if "entity" not in params:
+        return params
+    square = jnp.sum(jnp.square(params["entity"]), axis=-1, keepdims=True)
+    return params | {"entity": params["entity"] * jax.lax.rsqrt(jnp.maximum(square, 1))}
 
 
 def convolved(a: Float[Array, "q d"], b: Float[Array, "q d"]) -> Float[Array, "q d"]:
@@ -78,5 +93,27 @@ KIND = Kind(
     "r (h * t), circular correlation",
     "Nickel et al. 2016",
     training=FACTORED | {"n3": 0.0},
+    presets={
+        "fb15k-237": {
+            "training_loop": "1vsall",
+            "loss": "cross_entropy",
+            "dim": 700,
+            "optimiser": "adam",
+            "learning_rate": 1e-4,
+            "batch_size": 8504,
+            "epochs": 4000,
+        },
+        "wn18rr": SAMPLED
+        | {
+            "dim": 400,
+            "temperature": 0.5,
+            "num_negatives": 20,
+            "subsampling": False,
+            "learning_rate": 5e-4,
+            "batch_size": 3474,
+            "epochs": 4000,
+        },
+        "small": SMALL_FACTORED | {"n3": 0.0},
+    },
     peers={"pykeen": Peer("HolE")},
 )

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from owkg.errors import ArgumentError
 from owkg.models import initial, layers, options
-from owkg.models.kind import LABELLED, Kind
+from owkg.models.kind import BINARY, LABELLED, SMALL_CLASSIFIED, Kind
 from owkg.models.model import Model, Params, Statistics, rows_with, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -59,6 +59,9 @@ def interacte_model(config: InteractE) -> Model:
     Parameters beyond the embeddings: `filters` [kernel, kernel, 1, channels]; `dense_weight` and
     `dense_bias` to dim; `entity_bias` [num_entities]; `input_*`, `channel_*`, `output_*` of the
     normalisation. Embeddings and filters start normal by Glorot and Bengio 2010, biases of entities at 0.
+
+    The preset for FB15k-237 is without the authors' smoothing of labels, which negatives do not have
+    here.
 
     References:
         Vashishth et al. 2020, InteractE: improving convolution-based knowledge graph embeddings by increasing
@@ -159,4 +162,37 @@ KIND = Kind(
     "relu(vec(relu(chequered [h; r] * filters)) W) t + b",
     "Vashishth et al. 2020",
     training=LABELLED,
+    presets={
+        "fb15k-237": BINARY
+        | {
+            "num_negatives": 1000,
+            "filtered_negatives": True,
+            "batch_size": 128,
+            "optimiser": "adam",
+            "learning_rate": 1e-4,
+            "label_smoothing": 0.0,
+            "epochs": 500,
+        },
+        "wn18rr": LABELLED
+        | {
+            "batch_size": 256,
+            "kernel": 11,
+            "permutations": 4,
+            "channel_dropout": 0.2,
+            "output_dropout": 0.3,
+            "epochs": 500,
+        },
+        "small": SMALL_CLASSIFIED
+        | {
+            "dim": 50,
+            "height": 5,
+            "kernel": 5,
+            "channels": 32,
+            "output_dropout": 0.3,
+            "channel_dropout": 0.2,
+            "batch_size": 256,
+            "learning_rate": 3e-3,
+            "label_smoothing": 0.0,
+        },
+    },
 )

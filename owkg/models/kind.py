@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -20,12 +21,16 @@ class Peer(NamedTuple):
     Attributes:
         named: the class there, where models themselves are taken.
         arrays: names of its arrays in a state: entities and relations; or real and imaginary parts of
-            entities, then relations; or both parts of both. None of them: those of the library.
+            entities, then relations; or both parts of both; or what `joined` takes. None of them: those of
+            the library.
         layout: how real numbers make complex ones (`owkg.models.import_embeddings`).
         relation_layout: what relations are, of rotations.
         norm: of the distance, by default, where the kind has the option; 0: a setting there, to be given.
         unit: arrays that are scaled to length 1 where it scores, and the norm of that length; 0: that of the
             distance.
+        joined: from those arrays to parameters of the model by name; None: they are entities and relations.
+        settings: of the scoring function there, where models themselves are taken: what they must be.
+        differs: why it has another score, and so cannot be taken; "": it has not.
     """
 
     named: str = ""
@@ -34,6 +39,9 @@ class Peer(NamedTuple):
     relation_layout: str | None = None
     norm: int = 1
     unit: tuple[tuple[str, ...], int] = ((), 2)
+    joined: Callable[..., Mapping[str, np.ndarray]] | None = None
+    settings: tuple[tuple[str, object], ...] = ()
+    differs: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +56,9 @@ class Kind:
         source: the paper.
         columns: reals of an entity, for each of `dim`.
         training: what `owkg.train.training` begins with: fields of `owkg.train.Training` and options.
-        peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`; a library that is not
-            named holds it as `Peer()`. None at all: as no other library has it.
+        presets: recipes by name, which stand above `training`: published ones by the graph that they are of,
+            and "small", for graphs of some thousand facts on a CPU.
+        peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`.
     """
 
     name: str
@@ -59,6 +68,7 @@ class Kind:
     source: str
     columns: int = 1
     training: Mapping[str, object] = field(default_factory=dict)
+    presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     peers: Mapping[str, Peer] = field(default_factory=dict)
 
     @property
@@ -98,10 +108,13 @@ def whole_kind(kind: object) -> Kind:
         if not isinstance(text := getattr(kind, name), str) or not text:
             raise ArgumentError(name, f"must be text, got {text!r}.")
     checks.whole("columns", kind.columns, 1)
-    for name, of in (("training", object), ("peers", Peer)):
+    for name, of in (("training", object), ("presets", Mapping), ("peers", Peer)):
         given = getattr(kind, name)
         if not isinstance(given, Mapping) or not all(isinstance(one, of) for one in given.values()):
-            raise ArgumentError(name, f"must be a dictionary, of `Peer` for peers, got {given!r}.")
+            raise ArgumentError(
+                name,
+                f"must be a dictionary, of dictionaries for presets and of `Peer` for peers, got {given!r}.",
+            )
     _require_options(kind)
     if not callable(kind.build):
         raise ArgumentError("build", f"must make a model of options, got {kind.build!r}.")
@@ -169,3 +182,92 @@ LABELLED = {
     "optimiser": "adam",
     "learning_rate": 1e-3,
 }
+
+# Published recipes that several models have, for FB15k-237 and for WN18RR: the scripts of Sun et al. 2019, of
+# Chami et al. 2020 (that of RotH) and of Balazevic et al. 2019 (MuRP).
+SUN_FB15K237 = SAMPLED | {
+    "dim": 1000,
+    "margin": 9.0,
+    "num_negatives": 256,
+    "learning_rate": 5e-5,
+    "schedule": "drop",
+    "steps": 100_000,
+}
+SUN_WN18RR = SUN_FB15K237 | {
+    "dim": 500,
+    "margin": 6.0,
+    "batch_size": 512,
+    "num_negatives": 1024,
+    "temperature": 0.5,
+    "steps": 80_000,
+}
+# For graphs of some thousand facts on a CPU: seconds a run.
+SMALL = {"training_loop": "1vsall", "loss": "cross_entropy", "batch_size": 512, "epochs": 40}
+SMALL_CLASSIFIED = SMALL | {"optimiser": "adam", "learning_rate": 0.01, "dim": 64}
+SMALL_FACTORED = SMALL | {"optimiser": "adagrad", "learning_rate": 0.1, "dim": 128, "n3": 0.01}
+SMALL_SAMPLED = SAMPLED | {
+    "dim": 64,
+    "margin": 9.0,
+    "batch_size": 512,
+    "num_negatives": 64,
+    "subsampling": False,
+    "learning_rate": 5e-3,
+    "epochs": 40,
+}
+BINARY = {"training_loop": "negatives", "loss": "binary", "num_negatives": 50, "filtered_negatives": False}
+CHAMI_FB15K237 = BINARY | {
+    "dim": 32,
+    "batch_size": 500,
+    "optimiser": "adagrad",
+    "learning_rate": 0.05,
+    "epochs": 300,
+}
+CHAMI_WN18RR = BINARY | {
+    "dim": 500,
+    "batch_size": 1000,
+    "optimiser": "adam",
+    "learning_rate": 1e-3,
+    "epochs": 300,
+}
+BALAZEVIC_FB15K237 = BINARY | {
+    "dim": 200,
+    "batch_size": 128,
+    "optimiser": "sgd",
+    "learning_rate": 10.0,
+    "epochs": 500,
+}
+BALAZEVIC_WN18RR = BALAZEVIC_FB15K237 | {"learning_rate": 50.0}
+
+
+def with_biases(
+    entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, *relation: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Parameters of a model with biases of entities, rows of relations put together of parts.
+
+    A part of one row, such as a curvature that all relations have, is of each.
+    """
+    rows = max(map(len, relation))
+    parts = [np.broadcast_to(part, (rows, *part.shape[1:])) for part in relation]
+    return {
+        "entity": entity,
+        "relation": np.concatenate(parts, axis=1),
+        "head_bias": head_bias.reshape(-1),
+        "tail_bias": tail_bias.reshape(-1),
+    }
+
+
+def of_first_half(
+    entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, shift: np.ndarray, *relation: np.ndarray
+) -> dict[str, np.ndarray]:
+    """As `with_biases`, of the first half of the shifts: the authors hold twice as many, and use these."""
+    return with_biases(entity, head_bias, tail_bias, np.split(shift, 2, axis=1)[0], *relation)
+
+
+KGEMB = ("entity.weight", "bh.weight", "bt.weight", "rel.weight")
+"""What every model of the code of Chami et al. 2020 holds."""
+
+
+def of_pykeen(entities: int, relations: int) -> tuple[str, ...]:
+    """The arrays of so many representations of entities, then of relations, in a state of PyKEEN."""
+    numbered = (("entity", i) for i in range(entities)), (("relation", i) for i in range(relations))
+    return tuple(f"{of}_representations.{i}._embeddings.weight" for part in numbered for of, i in part)

@@ -14,6 +14,7 @@ from owkg.models import (
     cp,
     distmult,
     hake,
+    hitter,
     hole,
     interacte,
     mode,
@@ -39,7 +40,7 @@ from owkg.models.model import Model
 _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
 _FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
 _FILES += (transh, hake, mode, murp, roth, refh, atth)
-_FILES += (rgcn, compgcn)
+_FILES += (rgcn, compgcn, hitter)
 
 
 class _Registered(Mapping[str, Kind]):

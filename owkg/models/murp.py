@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, hyperbolic, options
-from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.kind import BALAZEVIC_FB15K237, BALAZEVIC_WN18RR, CLASSIFIED, SMALL_CLASSIFIED, Kind
 from owkg.models.model import Model
 from owkg.models.similarity import by_products
 
@@ -36,6 +36,8 @@ def murp_model(config: MuRP) -> Model:
     normal with deviation .001, R uniform on +-1, biases at 0.
 
     By products of a candidate with exp0(R h) and with exp0 r: (+) does not cancel under the distance.
+
+    The presets have plain steps where the authors have those of the metric of the ball.
 
     References:
         Balazevic, Allen and Hospedales 2019, Multi-relational Poincare graph embeddings, equation 4.
@@ -85,4 +87,9 @@ KIND = Kind(
     "-d(R h, t (+) r)^2 + b_h + b_t, hyperbolic",
     "Balazevic et al. 2019",
     training=CLASSIFIED,
+    presets={
+        "fb15k-237": BALAZEVIC_FB15K237,
+        "wn18rr": BALAZEVIC_WN18RR,
+        "small": SMALL_CLASSIFIED | {"dim": 32},
+    },
 )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.kind import FACTORED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -34,6 +34,9 @@ def rescal_model(config: Rescal) -> Model:
 
     Heads: h^T (R t). Entities and relations start normal, with the variance of Glorot and Bengio 2010 for
     their arrays.
+
+    The presets are of Ali et al. 2022 (PyKEEN), whose cross-entropy weighs each answer of a query, where
+    this one weighs each query.
 
     References:
         Nickel et al. 2011, A three-way model for collective learning on multi-relational data, equation 2.
@@ -64,6 +67,7 @@ def rescal_model(config: Rescal) -> Model:
     )
 
 
+_ALI = {"dim": 256, "training_loop": "kvsall", "loss": "cross_entropy", "optimiser": "adam", "epochs": 1000}
 KIND = Kind(
     "rescal",
     Rescal,
@@ -71,9 +75,16 @@ KIND = Kind(
     "h^T R t",
     "Nickel et al. 2011",
     training=FACTORED | {"n3": 0.0},
+    presets={
+        "fb15k-237": _ALI | {"batch_size": 512, "learning_rate": 3.44e-3, "label_smoothing": 0.0112},
+        "wn18rr": _ALI | {"batch_size": 256, "learning_rate": 1.33e-3, "label_smoothing": 0.436},
+        "small": SMALL_FACTORED | {"dim": 64, "n3": 0.0},
+    },
     peers={
         "pykeen": Peer("RESCAL"),
         "torchkge": Peer(arrays=("ent_emb.weight", "rel_mat.weight")),
         "openke": Peer(arrays=("ent_embeddings.weight", "rel_matrices.weight")),
+        "libkge": Peer(),
+        "dglke": Peer(),
     },
 )

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from owkg.errors import ArgumentError
 from owkg.models import graph, initial, layers, options
-from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.kind import BINARY, CLASSIFIED, SMALL_CLASSIFIED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -98,7 +98,7 @@ def rgcn_model(config: RGCN) -> Model:
             x = jax.nn.relu(x) if i < config.layers - 1 else x
         return params | {"entity": x.astype(params["entity"].dtype)}, statistics
 
-    form = stateless(jnp.multiply)
+    form, how = stateless(jnp.multiply), "blocks" if config.blocks else "bases"
     return Model(
         "rgcn",
         config,
@@ -108,6 +108,7 @@ def rgcn_model(config: RGCN) -> Model:
         DOT,
         encode=encode,
         graph=graph.edges,
+        relation_params=("relation", *(f"relation_{how}{i}" for i in range(config.layers))),
     )
 
 
@@ -149,4 +150,23 @@ KIND = Kind(
     "sum h r t of x <- act(sum W_r x_s / count + W_0 x)",
     "Schlichtkrull et al. 2018",
     training=CLASSIFIED | {"learning_rate": 0.01},
+    presets={
+        "fb15k-237": BINARY
+        | {
+            "dim": 500,
+            "layers": 2,
+            "blocks": 100,
+            "edge_dropout": 0.5,
+            "num_negatives": 10,
+            "l2": 0.01,
+            "batch_size": 30_000,
+            "optimiser": "adam",
+            "learning_rate": 0.01,
+            "gradient_clip": 1.0,
+            "epochs": 1000,
+            "valid_every": 100,
+            "patience": 1,
+        },
+        "small": SMALL_CLASSIFIED,
+    },
 )

@@ -6,7 +6,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean
-from owkg.models.kind import CLASSIFIED, Kind
+from owkg.models.kind import (
+    CHAMI_FB15K237,
+    CHAMI_WN18RR,
+    CLASSIFIED,
+    KGEMB,
+    SMALL_CLASSIFIED,
+    Kind,
+    Peer,
+    with_biases,
+)
 from owkg.models.model import Model
 
 
@@ -32,6 +41,9 @@ def rote_model(config: RotE) -> Model:
     Rows of relations are r, then the pairs of R, of neighbouring numbers, whose lengths do not count.
     Entities and r start normal with deviation .001, R uniform on +-1, biases at 0.
 
+    The preset for WN18RR is the authors' script, which corrupts both ends of a fact at once, where here
+    one is; that for FB15k-237 is their script of RotH.
+
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.
     """
@@ -50,4 +62,10 @@ KIND = Kind(
     "-|R h + r - t|^2 + b_h + b_t, rotations",
     "Chami et al. 2020",
     training=CLASSIFIED,
+    presets={
+        "fb15k-237": CHAMI_FB15K237,
+        "wn18rr": CHAMI_WN18RR | {"batch_size": 100, "num_negatives": 250, "epochs": 200},
+        "small": SMALL_CLASSIFIED,
+    },
+    peers={"kgemb": Peer(arrays=(*KGEMB, "rel_diag.weight"), joined=with_biases)},
 )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind
+from owkg.models.kind import BINARY, FACTORED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -34,6 +34,9 @@ def simple_model(config: SimplE) -> Model:
 
     Rows of entities are what they are as heads, then, with ', as tails; rows of relations the relation, then
     its inverse. All start uniform on +-6 / sqrt(dim), as the authors have it.
+
+    The presets are the authors' of FB15k and WN18, of which FB15k-237 and WN18RR are parts; their penalty
+    is of all rows, here of those of a step.
 
     References:
         Kazemi and Poole 2018, SimplE embedding for link prediction in knowledge graphs, section 4.
@@ -72,4 +75,31 @@ KIND = Kind(
     "Kazemi and Poole 2018",
     columns=2,
     training=FACTORED,
+    presets={
+        "fb15k-237": BINARY
+        | {
+            "optimiser": "adagrad",
+            "learning_rate": 0.05,
+            "num_negatives": 10,
+            "batch_size": 9664,
+            "l2": 0.0045,
+            "n3": 0.0,
+            "epochs": 1000,
+        },
+        "wn18rr": BINARY
+        | {
+            "optimiser": "adagrad",
+            "learning_rate": 0.1,
+            "num_negatives": 1,
+            "batch_size": 2830,
+            "l2": 0.0075,
+            "n3": 0.0,
+            "epochs": 1000,
+        },
+        "small": SMALL_FACTORED | {"dim": 64},
+    },
+    peers={
+        "pykeen": Peer("SimplE", differs="has the same numbers of an entity as head and as tail"),
+        "libkge": Peer(),
+    },
 )

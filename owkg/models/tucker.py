@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
-from owkg.models.kind import LABELLED, Kind
+from owkg.models.kind import LABELLED, SMALL_CLASSIFIED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -94,4 +94,32 @@ def tucker_model(config: TuckER) -> Model:
     return Model("tucker", config, init, query, entity_rows, DOT)
 
 
-KIND = Kind("tucker", TuckER, tucker_model, "W x_1 r x_2 h x_3 t", "Balazevic et al. 2019", training=LABELLED)
+KIND = Kind(
+    "tucker",
+    TuckER,
+    tucker_model,
+    "W x_1 r x_2 h x_3 t",
+    "Balazevic et al. 2019",
+    training=LABELLED,
+    presets={
+        "fb15k-237": LABELLED
+        | {
+            "relation_dim": 200,
+            "input_dropout": 0.3,
+            "matrix_dropout": 0.4,
+            "output_dropout": 0.5,
+            "learning_rate": 5e-4,
+            "epochs": 500,
+        },
+        "wn18rr": LABELLED
+        | {
+            "relation_dim": 30,
+            "input_dropout": 0.2,
+            "matrix_dropout": 0.2,
+            "output_dropout": 0.3,
+            "learning_rate": 3e-3,
+            "epochs": 500,
+        },
+        "small": SMALL_CLASSIFIED | {"batch_size": 256, "learning_rate": 3e-3, "label_smoothing": 0.0},
+    },
+)

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from owkg.models import options as check
 LOSSES = {
     "1vsall": ("cross_entropy", "bce"),
     "kvsall": ("cross_entropy", "bce"),
-    "negatives": ("margin", "logistic", "self_adversarial"),
+    "negatives": ("margin", "logistic", "binary", "self_adversarial"),
 }
 
 
@@ -28,7 +29,8 @@ class Training:
         options: of the model, as (name, value).
         training_loop: "1vsall": the answer of a fact against all entities; "kvsall": all known answers of a
             query against all entities; "negatives": the answer against entities drawn at random.
-        loss: "cross_entropy" or "bce" against all; "margin", "logistic" or "self_adversarial" otherwise.
+        loss: "cross_entropy" or "bce" against all; "margin", "logistic", "binary" or "self_adversarial"
+            otherwise.
         batch_size: queries a step.
         label_smoothing: share of the target that is spread evenly over all entities, in [0, 1).
         num_negatives: entities drawn for each query, or for all queries of a side if shared.
@@ -38,7 +40,15 @@ class Training:
         temperature: of the weights of self-adversarial negatives.
         subsampling: whether a fact weighs 1 / sqrt(answers of (h, r, ?) + answers of (?, r, t) + 6), unless
             the training loop is "kvsall".
-        optimiser: "adagrad", "adam" or "sgd".
+        sides: of facts against negatives: "both", of equal weight; "bernoulli": each weighs as often as Wang
+            et al. 2014 corrupt it, the head in tph / (tph + hpt) of all cases, by tails per head and heads
+            per tail of the relation.
+        answer_frequency: share s of the weight of a query that goes with how often its answer is in facts:
+            it weighs s frequency / largest frequency + 1 - s.
+        optimiser: "adagrad", "adam", "adamax" or "sgd".
+        gradient_clip: length to which all gradients of a step together are cut; 0: none.
+        weight_decay: by which times the learning rate parameters shrink in a step that moves them, beside
+            what the optimiser does.
         learning_rate: at its peak.
         schedule: of the learning rate: "constant"; "linear" or "cosine" down to 0 after the last step;
             "exponential": times `decay` each epoch; "drop": a tenth from half of the steps on (Sun et al.
@@ -72,7 +82,11 @@ class Training:
     loss_margin: float = 1.0
     temperature: float = 1.0
     subsampling: bool = False
+    sides: str = "both"
+    answer_frequency: float = 0.0
     optimiser: str = "adagrad"
+    gradient_clip: float = 0.0
+    weight_decay: float = 0.0
     learning_rate: float = 0.1
     schedule: str = "constant"
     decay: float = 0.99
@@ -110,9 +124,10 @@ class Training:
             raise ArgumentError("decay", f"must be at most 1, got {self.decay!r}.")
         if not isinstance(self.valid_metric, str):
             raise ArgumentError("valid_metric", f"must be the name of a metric, got {self.valid_metric!r}.")
-        check.nonnegative(self, "n3", "l2", "temperature")
-        check.share(self, "label_smoothing")
-        check.one_of(self, "optimiser", "adagrad", "adam", "sgd")
+        check.nonnegative(self, "n3", "l2", "temperature", "gradient_clip", "weight_decay")
+        check.share(self, "label_smoothing", "answer_frequency")
+        check.one_of(self, "sides", "both", "bernoulli")
+        check.one_of(self, "optimiser", "adagrad", "adam", "adamax", "sgd")
         check.one_of(self, "schedule", "constant", "linear", "cosine", "exponential", "drop")
         check.one_of(self, "precision", "float32", "bfloat16")
         check.one_of(self, "updates", "auto", "dense", "rows")
@@ -127,6 +142,14 @@ class Training:
                 "updates",
                 f"must be dense or auto for {self.model}, whose scores are of neighbours too, got 'rows'.",
             )
+        if self.sides != "both" and self.training_loop != "negatives":
+            raise ArgumentError("sides", f"must be both without negatives, got {self.sides!r}.")
+        if self.answer_frequency and self.training_loop == "kvsall":
+            raise ArgumentError(
+                "answer_frequency",
+                f"must be 0 where the training loop is kvsall, whose queries have many answers, got "
+                f"{self.answer_frequency!r}.",
+            )
         if self.seed >= 2**32:
             raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")
 
@@ -138,15 +161,17 @@ class Training:
 _FIELDS = tuple(field.name for field in fields(Training) if field.name not in ("model", "options"))
 
 
-def training(model: object = "complex", **settings: object) -> Training:
-    """How to train `model`: its defaults, and `settings` in place of some.
+def training(model: object = "complex", *, preset: object = None, **settings: object) -> Training:
+    """How to train `model`: its defaults or a preset, and `settings` in place of some.
 
     Args:
         model: a name in `owkg.models.MODELS`, in capitals or not.
-        **settings: fields of `Training` and options of the model, by name.
+        preset: a published recipe, by a name in the `owkg.models.Kind.presets` of the model.
+        **settings: fields of `Training` and options of the model, by name; `epochs` stand above the `steps`
+            of a preset.
 
     Raises:
-        ValueError: if a name is neither, or a value is out of range.
+        ValueError: if a name is neither, a value is out of range, or the model has no such preset.
 
     Examples:
         >>> training("complex", dim=32, epochs=5).loss
@@ -155,7 +180,9 @@ def training(model: object = "complex", **settings: object) -> Training:
     name = model.lower() if isinstance(model, str) else ""
     if name not in MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {model!r}.")
-    chosen = {**MODELS[name].training, **settings}
+    chosen = {**MODELS[name].training, **_recipe(name, preset), **settings}
+    if "epochs" in settings and "steps" not in settings:
+        chosen.pop("steps", None)
     loop, loss = (chosen.get(one, getattr(Training, one)) for one in ("training_loop", "loss"))
     if "loss" not in settings and isinstance(loop, str) and loop in LOSSES and loss not in LOSSES[loop]:
         losses = ", ".join(LOSSES[loop])
@@ -163,6 +190,19 @@ def training(model: object = "complex", **settings: object) -> Training:
             "loss", f"must be given with the training loop {loop}: {losses}; by default it is {loss}."
         )
     return changed(Training(name), **chosen)
+
+
+def _recipe(model: str, preset: object) -> Mapping[str, object]:
+    """What a preset of a model stands for; nothing without one."""
+    presets = MODELS[model].presets
+    if preset is None:
+        return {}
+    if not isinstance(preset, str) or preset not in presets:
+        must = f"must be {' or '.join(presets)} for" if presets else "must not be given with"
+        raise ArgumentError(
+            "preset", f"{must} {model}{'' if presets else ', which has none'}, got {preset!r}."
+        )
+    return presets[preset]
 
 
 def changed(config: Training, **settings: object) -> Training:
@@ -196,6 +236,8 @@ def read_config(path: Path, **settings: object) -> Training:
     Raises:
         ValueError: beginning with the file, if it is no TOML or holds what is no field.
     """
+    if "preset" in settings:
+        raise ArgumentError("preset", "cannot be given beside a file or a run, which has its settings.")
     if not path.is_file():
         raise ValueError(f"{path}: must be a file, and there is none.")
     try:

@@ -16,6 +16,7 @@ from jaxtyping import Array, PyTree
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.train.config import Training
+from owkg.train.updates import updates_of
 
 _T = TypeVar("_T")
 MESH_AXIS = "devices"
@@ -96,6 +97,12 @@ def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshL
     if config.training_loop == "negatives" and config.batch_size % devices:
         raise ArgumentError(
             "batch_size", f"must be a multiple of the {devices} devices, got {config.batch_size}."
+        )
+    if config.gradient_clip and updates_of(config, num_entities).how == "rows":
+        raise ArgumentError(
+            "gradient_clip",
+            f"must be 0 on several devices with rows updates (`updates` dense can), got "
+            f"{config.gradient_clip!r}.",
         )
     mesh = Mesh(np.array(jax.devices()[:devices]), (MESH_AXIS,))
     return MeshLayout(mesh, num_entities, config.built().entity_params)

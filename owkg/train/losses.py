@@ -54,6 +54,14 @@ def logistic(
     return (jax.nn.softplus(-positive) + _mean(jax.nn.softplus(negative), allowed)) / 2
 
 
+def binary(
+    positive: Float[Array, "q"], negative: Float[Array, "q k"], allowed: Bool[Array, "q k"]
+) -> Float[Array, "q"]:
+    """-(log sigma(positive) + sum_k log sigma(-negative_k)) / (1 + k), over the k allowed negatives."""
+    wrong = jnp.sum(jnp.where(allowed, jax.nn.softplus(negative), 0), axis=-1)
+    return (jax.nn.softplus(-positive) + wrong) / (1 + jnp.sum(allowed, axis=-1))
+
+
 def self_adversarial(
     positive: Float[Array, "q"],
     negative: Float[Array, "q k"],

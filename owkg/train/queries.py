@@ -74,10 +74,10 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueri
     if config.training_loop == "kvsall":
         parts = [_distinct(index) for index in known]
     else:
-        weight = jnp.asarray(_subsampled(facts, known) if config.subsampling else np.ones(1), jnp.float32)
         # Both sides hold the same arrays: the entity that one gives is the answer of the other.
         columns = [jnp.asarray(np.ascontiguousarray(column)) for column in facts.T]
-        parts = [_every(facts, columns, weight, index) for index in known]
+        weights = _weights(facts, known, config)
+        parts = [_every(facts, columns, *of_side) for of_side in zip(weights, known, strict=True)]
     counts = [np.asarray(part.stop - part.start) for part in parts]
     if config.training_loop == "negatives" and config.filtered_negatives:
         for side, part, count in zip(SIDES, parts, counts, strict=True):
@@ -131,6 +131,23 @@ def _distinct(known: kg.KnownAnswers) -> SideQueries:
 def _arrays(*columns: np.ndarray) -> tuple[Array, ...]:
     """The columns as arrays of the device, of 32 bits."""
     return tuple(jnp.asarray(column.astype(np.int32)) for column in columns)
+
+
+def _weights(facts: np.ndarray, known: list[kg.KnownAnswers], config: Training) -> list[Array]:
+    """The weights of the queries of each side; [1] where they are alike."""
+    both = _subsampled(facts, known) if config.subsampling else np.ones(1)
+    weights = [both, both]
+    if config.sides == "bernoulli":
+        # Tails per head are facts / heads, heads per tail facts / tails.
+        tails, heads = (np.bincount(k.keys % k.num_relations, minlength=k.num_relations) for k in known)
+        share = (tails / np.maximum(heads + tails, 1))[facts[:, 1]]
+        weights = [both * share, both * (1 - share)]
+    if s := config.answer_frequency:
+        frequency = np.bincount(facts[:, [0, 2]].ravel())
+        of_entity = s * frequency / frequency.max() + 1 - s
+        weights = [one * of_entity[facts[:, at]] for one, at in zip(weights, (0, 2), strict=True)]
+    found = [jnp.asarray(one, jnp.float32) for one in weights]
+    return found if weights[0] is not weights[1] else found[:1] * 2
 
 
 def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.ndarray, "facts"]:

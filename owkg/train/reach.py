@@ -22,8 +22,9 @@ class Reach(NamedTuple):
             which of them count.
         rows, others: what the objective is differentiated by, beside the parameters that are no tables.
         gathered: (rows, others) to what stands for the tables in the objective; None: they are whole.
-        moved: (gradients of rows, of others, what the optimiser keeps of the tables, at, move) to (tables,
-            what the optimiser keeps, slots for the next step).
+        summed: (gradients of rows, of others) to those by which the tables move.
+        moved: (those, what the optimiser keeps of the tables, at, move) to (tables, what the optimiser keeps,
+            slots for the next step).
     """
 
     batches: tuple[SideQueries, ...]
@@ -31,4 +32,5 @@ class Reach(NamedTuple):
     rows: PyTree[Array]
     others: PyTree[Array]
     gathered: Callable[..., PyTree[Array] | None]
+    summed: Callable[..., PyTree[Array]]
     moved: Callable[..., tuple[Params, PyTree[Array], Array]]

@@ -121,11 +121,14 @@ def by_rows(
         slots=of_candidates(written.slot, places),
     )
 
-    def moved_rows(
-        of_rows: tuple[Params, ...], sums: Params, optimiser: PyTree[Array], at: At, move: Move
-    ) -> tuple[Params, PyTree[Array], Array]:
+    def summed(of_rows: tuple[Params, ...], sums: Params) -> Params:
         for slot, side, gradients in zip(by_side(written.slot, places), places, of_rows, strict=True):
             sums = added(sums, slot[: side.held], gradients)
+        return sums
+
+    def moved_rows(
+        sums: Params, optimiser: PyTree[Array], at: At, move: Move
+    ) -> tuple[Params, PyTree[Array], Array]:
         return *moved(tables, optimiser, written, sums, partial(move, at)), slots
 
     return Reach(
@@ -134,6 +137,7 @@ def by_rows(
         whole.rows,
         whole.sums,
         lambda rows, sums: whole._replace(rows=rows, sums=sums),
+        summed,
         moved_rows,
     )
 

@@ -7,7 +7,7 @@ Both ways take two collectives of all places: memory of the tables is shared out
 from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -63,17 +63,16 @@ def by_devices(
     ]  # fmt: skip
     of_sides = tuple(side.drawn for side in places)
 
-    def moved_by(
-        of_rows: tuple[Params, ...],
-        of_candidates: tuple[Params, ...],
-        optimiser: PyTree[Array],
-        at: At,
-        move: Move,
-    ) -> tuple[Params, PyTree[Array], Array]:
+    def summed(of_rows: tuple[Params, ...], of_candidates: tuple[Params, ...]) -> Params | Sent:
         sent = Sent(tuple(zip(compared, of_candidates, strict=True)), tuple(zip(held, of_rows, strict=True)))
+        return gradients_of_tables(layout, tables, sent) if dense else sent
+
+    def moved_by(
+        found: Any, optimiser: PyTree[Array], at: At, move: Move
+    ) -> tuple[Params, PyTree[Array], Array]:
         if not dense:
-            return moved_rows(layout, tables, optimiser, slots, sent, at, move)
-        way, optimiser = move(at, gradients_of_tables(layout, tables, sent), tables, optimiser)
+            return moved_rows(layout, tables, optimiser, slots, found, at, move)
+        way, optimiser = move(at, found, tables, optimiser)
         return {name: x + way[name] for name, x in tables.items()}, optimiser, slots
 
     return Reach(
@@ -82,6 +81,7 @@ def by_devices(
         tuple(rows_everywhere(layout, tables, entity) for entity in held),
         tuple(rows_by_query(layout, tables, entity) for entity in compared),
         lambda rows, candidates: ReachedByDevices(rows, of_sides, candidates),
+        summed,
         moved_by,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import jax
@@ -90,9 +90,15 @@ def direction(config: Training) -> optax.GradientTransformation:
 
     Adagrad starts from sums of 0, as in Lacroix et al. 2018; its first gradients can be tiny, and so is eps.
     """
-    if config.optimiser == "adagrad":
-        return optax.scale_by_rss(initial_accumulator_value=0.0, eps=1e-30)
-    return optax.scale_by_adam() if config.optimiser == "adam" else optax.identity()
+    found = {
+        "adagrad": partial(optax.scale_by_rss, initial_accumulator_value=0.0, eps=1e-30),
+        "adam": optax.scale_by_adam,
+        "adamax": optax.scale_by_adamax,
+        "sgd": optax.identity,
+    }[config.optimiser]()
+    return (
+        optax.chain(found, optax.add_decayed_weights(config.weight_decay)) if config.weight_decay else found
+    )
 
 
 def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch: int) -> Float[Array, ""]:
@@ -116,7 +122,9 @@ def _beginning(
     config: Training, num_entities: int, num_relations: int, layout: MeshLayout | None = None
 ) -> Callable[..., State]:
     def state(numbers: Hyperparameters, facts: Array | None) -> State:
-        params, statistics = config.built().begun(keys_of(numbers)[0], num_entities, num_relations, facts)
+        model = config.built()
+        params, statistics = model.begun(keys_of(numbers)[0], num_entities, num_relations, facts)
+        params = params if model.retract is None else model.retract(params)
         params = params if layout is None else padded(layout, params)
         return State(params, statistics, direction(config).init(params), jnp.float32(0), jnp.int32(-1))
 

@@ -5,6 +5,7 @@ from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Int, PyTree
 
 from owkg.models import Model, Params, Statistics
@@ -126,7 +127,8 @@ def _stepped(
         reach = by_rows({name: state.params[name] for name in names}, slots, batches, counts, drawn)
     else:
         names = ()
-        reach = Reach(batches, counts, (), (), lambda *_: None, lambda *given: ({}, given[2], slots))
+        nothing = lambda *_: None, lambda *_: (), lambda *given: ({}, given[1], slots)
+        reach = Reach(batches, counts, (), (), *nothing)
     shared = {name: x for name, x in state.params.items() if name not in names}
 
     def loss_of(shared: Params, *own: PyTree[Array]) -> tuple[Array, Statistics]:
@@ -140,13 +142,21 @@ def _stepped(
         updates, optimiser = direction(config).update(gradients, optimiser, params)
         factor = rate_factor(config, at[0], total=sizes.total, per_epoch=sizes.per_epoch)
         rate = -at[1].learning_rate * factor
-        return jax.tree.map(lambda u: rate * u, updates), optimiser
+        way = jax.tree.map(lambda u: rate * u, updates)
+        if model.retract is not None:
+            allowed = model.retract(jax.tree.map(jnp.add, params, way))
+            way = jax.tree.map(jnp.subtract, allowed, params)
+        return way, optimiser
 
     differentiated = jax.value_and_grad(loss_of, (0, 1, 2), has_aux=True)
     (loss, statistics), (of_shared, *of_own) = differentiated(shared, reach.rows, reach.others)
+    gradients = of_shared, reach.summed(*of_own)
+    if config.gradient_clip:
+        cut = optax.clip_by_global_norm(config.gradient_clip)
+        gradients = cut.update(gradients, cut.init(gradients))[0]
     at = step, numbers
-    way, rest = move(at, of_shared, shared, named(state.optimiser, shared))
-    tables, optimiser, slots = reach.moved(*of_own, named(state.optimiser, names), at, move)
+    way, rest = move(at, gradients[0], shared, named(state.optimiser, shared))
+    tables, optimiser, slots = reach.moved(gradients[1], named(state.optimiser, names), at, move)
     params = {name: x + way[name] for name, x in shared.items()} | tables
     bad = jnp.where((state.bad < 0) & ~jnp.isfinite(loss), step, state.bad)
     return State(params, statistics, united(rest, optimiser), state.loss + loss, bad), slots

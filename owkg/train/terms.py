@@ -92,5 +92,6 @@ def _loss(config: Training) -> Callable[..., Array]:
     return {
         "margin": partial(losses.margin, margin=config.loss_margin),
         "logistic": losses.logistic,
+        "binary": losses.binary,
         "self_adversarial": partial(losses.self_adversarial, temperature=config.temperature),
     }[config.loss]

@@ -54,6 +54,15 @@ def test_logistic():
     close(losses.logistic(jnp.asarray(POSITIVE), jnp.asarray(NEGATIVE), jnp.asarray(ALLOWED)), expected)
 
 
+def test_binary():
+    terms = [
+        np.append(-log_expit(one), -log_expit(-row[keep]))
+        for one, row, keep in zip(POSITIVE, NEGATIVE, ALLOWED, strict=True)
+    ]
+    arguments = jnp.asarray(POSITIVE), jnp.asarray(NEGATIVE), jnp.asarray(ALLOWED)
+    close(losses.binary(*arguments), [row.mean() for row in terms])
+
+
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 2.0])
 def test_self_adversarial(temperature):
     def weighted(row, keep):

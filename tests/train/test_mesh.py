@@ -27,6 +27,13 @@ SAMPLED = {
 # By name: (model, settings).
 CASES = {
     "rows": ("complex", SAMPLED | {"updates": "rows", "init_scale": 0.5, "n3": 0.1, "subsampling": True}),
+    "options": (
+        "complex",
+        SAMPLED
+        | {"updates": "rows", "init_scale": 0.5, "loss": "binary", "weight_decay": 0.1, "sides": "bernoulli"},
+    ),
+    "allowed": ("hole", SAMPLED | {"updates": "rows", "bounded": True, "learning_rate": 50.0}),
+    "cut": ("transh", SAMPLED | {"updates": "dense", "gradient_clip": 0.1, "answer_frequency": 0.5}),
     "lazy adam": ("rotate", SAMPLED | {"updates": "rows", "optimiser": "adam", "learning_rate": 0.01}),
     "dense": ("rotate", SAMPLED | {"updates": "dense", "optimiser": "adam", "learning_rate": 0.01}),
     "shared": ("complex", SAMPLED | {"updates": "rows", "init_scale": 0.5, "shared_negatives": True}),
@@ -192,6 +199,9 @@ def test_refused_devices(ring, tmp_path, monkeypatch):
     monkeypatch.setattr(jax, "device_count", lambda: 6)
     with pytest.raises(ValueError, match="`batch_size` must be a multiple of the 3 devices, got 8"):
         train(ring, config, tmp_path / "run", devices=3)
+    cut = training("complex", **SAMPLED, updates="rows", gradient_clip=1.0)
+    with pytest.raises(ValueError, match=r"`gradient_clip` must be 0 on several devices with rows updates"):
+        train(ring, cut, tmp_path / "run", devices=2)
     monkeypatch.setattr(jax, "process_count", lambda: 2)
     with pytest.raises(ValueError, match="`devices` must be all 6 of the 2 processes, or not given, got 3"):
         layout_of(config, ring.num_entities, 3)

@@ -210,16 +210,22 @@ def test_schedules(schedule, expected):
 
 
 def test_optimisers():
-    """Against the formulas of Duchi et al. 2011 and of Kingma and Ba 2015."""
+    """Against the formulas of Duchi et al. 2011, of Kingma and Ba 2015, and of Loshchilov and Hutter 2019."""
     gradients = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
     gradients[0, 0] = 0
-    squares, first, second = np.zeros(3), np.zeros(3), np.zeros(3)
-    optimisers = {name: direction(training("complex", optimiser=name)) for name in ("adagrad", "adam", "sgd")}
+    squares, first, second, largest = np.zeros((4, 3))
+    names = ("adagrad", "adam", "adamax", "sgd")
+    optimisers = {name: direction(training("complex", optimiser=name)) for name in names}
+    optimisers["decay"] = direction(training("complex", optimiser="sgd", weight_decay=0.3))
+    at = jnp.asarray([1.0, -2.0, 0.5])
     states = {name: optimiser.init(jnp.zeros(3)) for name, optimiser in optimisers.items()}
     for step, g in enumerate(gradients.astype(np.float64), 1):
         squares, first, second = squares + g**2, 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
         adam = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        largest = np.maximum(0.999 * largest, np.abs(g))
+        adamax = first / (1 - 0.9**step) / np.where(largest == 0, 1, largest)
         adagrad = g / np.where(g == 0, 1, np.sqrt(squares))
-        for name, expected in (("adagrad", adagrad), ("adam", adam), ("sgd", g)):
-            found, states[name] = optimisers[name].update(jnp.asarray(g, jnp.float32), states[name])
-            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+        expected = {"adagrad": adagrad, "adam": adam, "adamax": adamax, "sgd": g, "decay": g + 0.3 * at}
+        for name, optimiser in optimisers.items():
+            found, states[name] = optimiser.update(jnp.asarray(g, jnp.float32), states[name], at)
+            np.testing.assert_allclose(found, expected[name], rtol=1e-4, atol=1e-6)

@@ -35,6 +35,23 @@ def test_both_sides_hold_the_facts_once(ring):
     assert weighed[0].weight.shape == (len(triples),)
 
 
+def test_weights_of_sides_and_of_answers(ring):
+    """Wang et al. 2014, section 4: heads are corrupted in tph / (tph + hpt); BiQUE: w = .9 f / max f + .1."""
+    facts = np.array([[0, 0, 1], [0, 0, 2], [0, 0, 3], [4, 0, 3], [1, 1, 2]], np.int32)
+    graph = KnowledgeGraph(tuple("abcde"), ("r", "s"), {"train": facts})
+    tph, hpt = 4 / 2, 4 / 3
+    share = np.array([tph / (tph + hpt)] * 4 + [0.5])
+    (heads, tails), _ = queries(graph, training("transe", subsampling=False, sides="bernoulli"))
+    np.testing.assert_allclose([heads.weight, tails.weight], [share, 1 - share], rtol=1e-6)
+    of_entity = 0.9 * np.array([3, 2, 2, 2, 1]) / 3 + 0.1
+    (heads, tails), _ = queries(graph, training("complex", answer_frequency=0.9))
+    np.testing.assert_allclose([heads.weight, tails.weight], of_entity[facts[:, [0, 2]].T], rtol=1e-6)
+    both = {"sides": "bernoulli", "answer_frequency": 0.9, "subsampling": True}
+    (heads, _), _ = queries(graph, training("transe", **both))
+    (once, _), _ = queries(graph, training("transe"))
+    np.testing.assert_allclose(heads.weight, once.weight * share * of_entity[facts[:, 0]], rtol=1e-6)
+
+
 @pytest.mark.parametrize("training_loop", ["1vsall", "kvsall"])
 @given(batch_size=st.integers(1, 150))
 def test_batches_of_an_epoch_hold_all_queries_and_none_is_empty(ring, training_loop, batch_size):

@@ -54,6 +54,7 @@ def assert_equal(one, other, rtol=1e-4, atol=1e-6):
         {},
         {"n3": 0.1, "l2": 0.05, "filtered_negatives": False, "loss": "margin", "num_negatives": 40},
         {"shared_negatives": True, "n3": 0.1, "subsampling": True, "reciprocal": False},
+        {"loss": "binary", "gradient_clip": 0.02, "answer_frequency": 0.9, "sides": "bernoulli"},
     ],
 )
 def test_what_forgets_nothing_is_as_dense(optimiser, settings):
@@ -84,6 +85,18 @@ def test_adam_is_dense_where_every_row_is_touched():
     settings = {"num_negatives": 200, "optimiser": "adam", "filtered_negatives": False, "init_scale": 0.5}
     dense, by_rows = both(scattered(4, 12), "complex", **settings, shared_negatives=True)
     assert_equal(dense, by_rows, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["hole", "transh"])
+def test_rows_are_allowed_after_each_step(model):
+    """Entities in the ball and unit normals, by rows as by whole tables, and where no step came."""
+    settings = {"optimiser": "sgd", "learning_rate": 50.0} | ({"bounded": True} if model == "hole" else {})
+    dense, by_rows = both(scattered(60, 24), model, **settings)
+    assert_equal(dense, by_rows, rtol=1e-3, atol=1e-4)
+    length = np.linalg.norm(by_rows.params["entity"], axis=1)
+    normal = np.linalg.norm(by_rows.params["relation"][:, 4:], axis=1)
+    assert (length.max() == pytest.approx(1, abs=1e-6)) if model == "hole" else (length.max() > 1)
+    np.testing.assert_allclose(normal if model == "transh" else 1.0, 1.0, atol=1e-6)
 
 
 def test_adam_leaves_the_rows_that_a_step_does_not_touch():

@@ -35,12 +35,15 @@ from owkg.train.loop import snapshots
 
 ROOT = Path(__file__).parents[2]
 SMALL = {"dim": 8, "batch_size": 32, "epochs": 6, "valid_every": 2, "checkpoint_every": 1}
-# Every training_loop, dropout, batch statistics, both optimisers, both kinds of update.
+BINARY = {"training_loop": "negatives", "loss": "binary"}
+# Every training_loop, dropout, batch statistics, several optimisers, both kinds of update.
 CONFIGS = {
     "complex": training("complex", **SMALL),
     "rotate": training("rotate", **SMALL, num_negatives=4, schedule="cosine", warmup_steps=3),
-    "rows": training("transe", **SMALL, num_negatives=4, updates="rows"),
-    "tucker": training("tucker", **SMALL, relation_dim=4),
+    "rows": training("transh", **SMALL, **BINARY, num_negatives=4, updates="rows", sides="bernoulli"),
+    "tucker": training(
+        "tucker", **SMALL, relation_dim=4, optimiser="adamax", weight_decay=0.1, gradient_clip=1.0
+    ),
     "compgcn": training("compgcn", **SMALL, encoded_dim=8),
 }
 

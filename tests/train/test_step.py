@@ -41,6 +41,23 @@ def walked(graph, config, stops):
     return found
 
 
+@pytest.mark.parametrize("updates", ["dense", "rows"])
+def test_a_step_is_as_long_as_the_gradients_are_cut_to(updates):
+    """A long one is cut, of all parameters together; a short one is left."""
+    graph = graph_of([(0, 0, 1), (0, 1, 1), (2, 0, 1)], num_entities=4, num_relations=2)
+    options = {"dim": 3, "optimiser": "sgd", "learning_rate": 1.0, "valid_every": 0, "updates": updates}
+    options |= {"training_loop": "negatives", "loss": "binary", "init_scale": 1.0, "n3": 0.0}
+
+    def moved(clip):
+        first, second = walked(graph, training("complex", **options, gradient_clip=clip), [1])
+        return np.concatenate([(second.params[k] - first.params[k]).ravel() for k in first.params])
+
+    free = moved(0.0)
+    length = np.linalg.norm(free)
+    np.testing.assert_allclose(moved(length / 3), free / 3, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(moved(length * 3), free, rtol=1e-6)
+
+
 # --- which queries a step asks
 
 SEED, FACTS, BATCH = 9, 11, 8  # 4 queries a side and step, 3 in the last of the three steps of an epoch

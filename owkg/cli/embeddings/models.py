@@ -6,7 +6,8 @@ from owkg.terminal.tables import console, new_table
 
 
 def models(*, form: OutputFormat = Format.TABLE) -> None:
-    """The embedding models: score, source, options by default; as JSON, also how they are trained.
+    """The embedding models: score, source, options by default; as JSON, also how they are trained, and
+    their presets.
 
     Examples:
         owkg models
@@ -22,6 +23,7 @@ def models(*, form: OutputFormat = Format.TABLE) -> None:
                 "source": kind.source,
                 "options": kind.options,
                 "training": dict(kind.training),
+                "presets": {preset: dict(recipe) for preset, recipe in kind.presets.items()},
             }
             for name, kind in MODELS.items()
         ]

@@ -41,14 +41,16 @@ class TrainingOptions:
 
     Attributes:
         model: owkg models lists them. [default: complex]
+        preset (fb15k-237|wn18rr|small): The published recipe of the model for that graph, or one for small graphs
+            on a CPU; options stand above it.
         dim: Dimension of the model; of complex, rotate and protate in complex numbers.
         training_loop: What answers are compared with: all entities, one answer (1vsall) or all known answers
             (kvsall) at a time, or entities drawn at random (negatives).
-        loss: cross_entropy or bce; with negatives: margin, logistic or self_adversarial.
+        loss: cross_entropy or bce; with negatives: margin, logistic, binary or self_adversarial.
         batch_size: Queries a step.
         num_negatives: Drawn for each query.
         label_smoothing: In [0, 1).
-        optimiser: adagrad, adam or sgd.
+        optimiser: adagrad, adam, adamax or sgd.
         learning_rate: At its peak.
         schedule: Of the learning rate: constant, linear, cosine, exponential or drop.
         epochs: Each asks every fact on both sides; as a rule 100.
@@ -64,11 +66,12 @@ class TrainingOptions:
         patience: Validations without a new best after which to stop; 0: never.
         checkpoint_every: Epochs between checkpoints.
         option (NAME=VALUE): An option of the model, such as margin=9, or another setting: shared_negatives,
-            filtered_negatives, subsampling, temperature, loss_margin, decay, warmup_steps, record_every;
-            repeatable.
+            filtered_negatives, subsampling, sides, answer_frequency, temperature, loss_margin, decay,
+            warmup_steps, gradient_clip, weight_decay, record_every; repeatable.
     """
 
     model: str | None = None
+    preset: str | None = None
     dim: int | None = None
     training_loop: str | None = None
     loss: str | None = None
@@ -175,6 +178,7 @@ def train(
     Examples:
         owkg train data/nations --model complex --dim 128 --out run
         owkg train data/fb15k237 --model rotate --num-negatives 256 --option margin=9 --out run
+        owkg train data/wn18rr --model rotate --preset wn18rr --out run
         owkg train data/fb15k237 --config run.toml --seed 1 --out run1
         owkg train data/fb15k237 --out run1 --resume
     """
