@@ -11,7 +11,7 @@ import polars as pl
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
-from owkg.interop.states import ImportedEmbeddings
+from owkg.interop.states import LIBRARIES, ImportedEmbeddings, parameters_of
 from owkg.kg import KnowledgeGraph
 from owkg.metrics import metric
 from owkg.models import MODELS, Embeddings
@@ -142,7 +142,8 @@ def embeddings(model: Any, factory: Any) -> ImportedEmbeddings:
     """The embeddings of a PyKEEN model: `.ranks(graph)` ranks with them, `.write(path)` writes a file.
 
     Args:
-        model: TransE, DistMult, ComplEx, RotatE or RESCAL, or the result of a pipeline.
+        model: TransE, DistMult, ComplEx, RotatE, RESCAL, HolE, CP or MuRE, the last two with inverse triples,
+            or the result of a pipeline.
         factory: that it was trained on, for the labels.
 
     Returns:
@@ -159,15 +160,22 @@ def embeddings(model: Any, factory: Any) -> ImportedEmbeddings:
     if kind not in known:
         raise ArgumentError("model", f"must be of {', '.join(known)}, got {kind}; `ranks` takes any model.")
     named, chosen = known[kind], {}
+    peer = peers[named]
+    if peer.differs:
+        raise ArgumentError(
+            "model", f"must be another one, as PyKEEN's {kind} {peer.differs}; `ranks` takes it as it is."
+        )
+    for setting, value in peer.settings:
+        if (got := getattr(scorer.interaction, setting)) != value:
+            raise ArgumentError("model", f"must have {setting} {value}, got {got}; `ranks` takes any model.")
     if "norm" in MODELS[named].options:
-        chosen["norm"] = peers[named].norm or _norm(scorer.interaction.p)
+        chosen["norm"] = peer.norm or _norm(scorer.interaction.p)
     if not hasattr(factory, "num_entities"):
         raise ArgumentError("factory", f"must be a PyKEEN factory, got {type(factory).__name__}.")
     entities, relations = _labels(factory)
-    arrays = {
-        "entity": _array(scorer.entity_representations[0]()),
-        "relation": _array(scorer.relation_representations[0]()),
-    }
+    # As `entity_representations.0._embeddings.weight`.
+    places = [name.split(".")[:2] for name in peer.arrays or LIBRARIES["pykeen"]]
+    arrays = parameters_of(peer, [_array(getattr(scorer, of)[int(i)]()) for of, i in places])
     if len(arrays["relation"]) == 2 * len(relations):
         # Ids of a relation and of its inverse are neighbours.
         arrays["relation"], arrays["relation_inverse"] = arrays["relation"][::2], arrays["relation"][1::2]
@@ -177,7 +185,6 @@ def embeddings(model: Any, factory: Any) -> ImportedEmbeddings:
                 "factory",
                 f"must be of the training: {len(labels)} labels of {name}, {len(arrays[name])} rows.",
             )
-    arrays = {name: array.reshape(len(array), -1) for name, array in arrays.items()}
     return ImportedEmbeddings(Embeddings(arrays, entities, relations, source=kind), named, chosen)
 
 

@@ -30,9 +30,13 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "openke": ("ent_embeddings.weight", "rel_embeddings.weight"),
     "libkge": ("_entity_embedder._embeddings.weight", "_relation_embedder._embeddings.weight"),
     "dglke": ("entity", "relation"),
+    "kbc": ("embeddings.0.weight", "embeddings.1.weight"),
+    "kgemb": ("entity.weight", "rel.weight"),
+    "hake": ("entity_embedding", "relation_embedding"),
 }
 """The arrays of entities and of relations in states of PyKEEN, PyG's KGEModel, TorchKGE, OpenKE, LibKGE and
-DGL-KE (its two .npy files); what single models have otherwise is in their `owkg.models.Peer`."""
+DGL-KE (its two .npy files), and in the authors' code of CP and BiQUE (kbc), of RotE to AttH (KGEmb) and of
+HAKE and ModE (KGE-HAKE); what single models have otherwise is in their `owkg.models.Peer`."""
 
 
 class ImportedEmbeddings(NamedTuple):
@@ -169,10 +173,14 @@ def embeddings_of_state(
     """
     if not isinstance(library, str) or library not in LIBRARIES:
         raise ArgumentError("library", f"must be one of {', '.join(LIBRARIES)}, got {library!r}.")
-    if model not in (held := [name for name, kind in MODELS.items() if kind.peers]):
-        raise ArgumentError("model", f"must be one of {', '.join(held)}, got {model!r}.")
+    if model not in (held := [name for name, kind in MODELS.items() if library in kind.peers]):
+        raise ArgumentError(
+            "model", f"must be one of {', '.join(held)}, which are taken of {library}, got {model!r}."
+        )
     kind, source = MODELS[model], library
-    own = kind.peers.get(library, Peer())
+    own = kind.peers[library]
+    if own.differs:
+        raise ArgumentError("model", f"must be another one, as the {model} of {library} {own.differs}.")
     if isinstance(state, str | PathLike):
         state, source = read_state(state), str(state)
     if not isinstance(state, Mapping):
@@ -203,17 +211,8 @@ def embeddings_of_state(
                 f"must hold one array {name!r} ({library}, {model}), got {', '.join(sorted(given)[:8])}.",
             )
         found.append(ends[0])
-    for one, other in ((0, 1), (2, 3)) if len(found) > 2 else ():
-        if other < len(found) and found[one].shape != found[other].shape:
-            shapes = f"{found[one].shape} and {found[other].shape}"
-            raise ArgumentError("state", f"must hold real and imaginary parts of one shape, got {shapes}.")
-    if len(found) == 4:
-        entity, relation = found[0] + 1j * found[1], found[2] + 1j * found[3]
-    elif len(found) == 3:
-        entity, relation = found[0] + 1j * found[1], found[2]
-    else:
-        entity, relation = found
-    inverse = {}
+    arrays = parameters_of(own, found)
+    relation, inverse = arrays["relation"], {}
     if len(relation) == 2 * len(relations) and len(relations):
         if library == "pykeen":
             # Ids of a relation and of its inverse are neighbours.
@@ -221,14 +220,13 @@ def embeddings_of_state(
         else:
             half = len(relations)
             inverse, relation = {"relation_inverse": relation[half:]}, relation[:half]
-            if library != "libkge":  # whose reciprocal_relations_model has them so
+            if library not in ("libkge", "kbc", "kgemb"):  # which have them so
                 warnings.warn(
                     f"{source}: holds two rows for each relation: row i + {half:,} is taken for the inverse "
                     "of relation i.",
                     stacklevel=2,
                 )
-    arrays = {"entity": entity, "relation": relation} | inverse
-    arrays = {name: array.reshape(len(array), -1) for name, array in arrays.items()}
+    arrays |= {"relation": relation} | inverse
     for name, labels in (("entity", entities), ("relation", relations)):
         if len(arrays[name]) != len(labels):
             raise ArgumentError(
@@ -243,6 +241,27 @@ def embeddings_of_state(
     labels = tuple(map(str, entities)), tuple(map(str, relations))
     found = Embeddings(arrays, *labels, own.layout, own.relation_layout, source=source)
     return ImportedEmbeddings(found, model, options)
+
+
+def parameters_of(peer: Peer, found: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a library as parameters of the model, by name."""
+    if peer.joined is not None:
+        try:
+            return dict(peer.joined(*found))
+        except ValueError:
+            shapes = ", ".join(str(one.shape) for one in found)
+            raise ArgumentError("state", f"must hold arrays that fit together, got {shapes}.") from None
+    for one, other in ((0, 1), (2, 3)) if len(found) > 2 else ():
+        if other < len(found) and found[one].shape != found[other].shape:
+            shapes = f"{found[one].shape} and {found[other].shape}"
+            raise ArgumentError("state", f"must hold real and imaginary parts of one shape, got {shapes}.")
+    if len(found) == 4:
+        entity, relation = found[0] + 1j * found[1], found[2] + 1j * found[3]
+    elif len(found) == 3:
+        entity, relation = found[0] + 1j * found[1], found[2]
+    else:
+        entity, relation = found
+    return {"entity": entity.reshape(len(entity), -1), "relation": relation.reshape(len(relation), -1)}
 
 
 def ranks_of_state(

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 import jax
+import numpy as np
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind
+from owkg.models.kind import FACTORED, SMALL_FACTORED, Kind, Peer, of_pykeen
 from owkg.models.model import Factors, Ids, Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -72,6 +73,12 @@ def cp_model(config: CP) -> Model:
     )
 
 
+def _of_halves(head: np.ndarray, tail: np.ndarray, relation: np.ndarray) -> dict[str, np.ndarray]:
+    """Parameters of arrays that others hold apart, or as matrices."""
+    head, tail, relation = (x.reshape(len(x), -1) for x in (head, tail, relation))
+    return {"entity": np.hstack([head, tail]), "relation": relation}
+
+
 KIND = Kind(
     "cp",
     CP,
@@ -83,5 +90,11 @@ KIND = Kind(
     presets={
         "fb15k-237": FACTORED | {"dim": 1000, "n3": 0.05, "epochs": 100},
         "wn18rr": FACTORED | {"dim": 500, "batch_size": 100, "n3": 0.1, "epochs": 100},
+        "small": SMALL_FACTORED,
+    },
+    peers={
+        "pykeen": Peer("CP", of_pykeen(2, 1), joined=_of_halves),
+        "libkge": Peer(),
+        "kbc": Peer(arrays=("lhs.weight", "rhs.weight", "rel.weight"), joined=_of_halves),
     },
 )

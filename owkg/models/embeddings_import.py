@@ -62,19 +62,17 @@ def import_embeddings(
     arrays = in_halves(found, name, layout)
     chosen = _built(path, name, said | _deduced(path, name, arrays), options)
     _note_other(found, options)
-    if chosen.config.reciprocal:
-        relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
     if chosen.phase_unit:
         for key in arrays.keys() & {"relation", "relation_inverse"}:
             arrays[key] = as_scaled(found, chosen, arrays[key], relation_layout)
     _join_inverse(path, chosen, arrays)
     params, statistics = _fitted(path, chosen, arrays, graph)
-    # Arrays of a row an entity are those whose name says so.
-    orders = {"entity": entity_order, "relation": relation_order}
-    for part in (params, statistics):
-        for key in part:
-            if (prefix := key.partition("_")[0]) in orders:
-                part[key] = part[key][orders[prefix]]
+    orders = dict.fromkeys(chosen.entity_params, entity_order)
+    orders |= dict.fromkeys(chosen.relation_params, relation_order)
+    for name, order in orders.items():
+        # Inverse relations stand below the relations.
+        halves = range(0, len(params[name]), len(order))
+        params[name] = params[name][np.concatenate([at + order for at in halves])]
     facts = graph.splits.get("train", np.empty((0, 3), np.int32))
     statistics |= chosen.of_graph(facts, **graph.sizes)
     return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))
@@ -153,7 +151,8 @@ def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, o
     chosen = kind(name)
     columns = arrays["entity"].shape[1]
     if columns % chosen.columns:
-        raise ValueError(f"{path}: 'entity' must have an even number of columns for {name}, got {columns}.")
+        many = "an even number" if chosen.columns == 2 else f"{chosen.columns} times a number"
+        raise ValueError(f"{path}: 'entity' must have {many} of columns for {name}, got {columns}.")
     deduced = {
         "dim": columns // chosen.columns,
         "relation_dim": arrays["relation"].shape[1],

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind
+from owkg.models.kind import SAMPLED, SMALL_SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
 from owkg.models.model import Form, Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import beside, minus_scaled, minus_sines
@@ -99,6 +100,13 @@ def hake_model(config: HAKE) -> Model:
     )
 
 
+def _weighted(
+    entity: np.ndarray, relation: np.ndarray, phase_weight: np.ndarray, modulus_weight: np.ndarray
+) -> dict[str, np.ndarray]:
+    weights = {"phase_weight": phase_weight.reshape(-1), "modulus_weight": modulus_weight.reshape(-1)}
+    return {"entity": entity, "relation": relation, **weights}
+
+
 KIND = Kind(
     "hake",
     HAKE,
@@ -110,5 +118,13 @@ KIND = Kind(
     presets={
         "fb15k-237": SUN_FB15K237 | {"modulus_weight": 3.5, "phase_weight": 1.0},
         "wn18rr": SUN_WN18RR | {"modulus_weight": 0.5, "phase_weight": 0.5},
+        "small": SMALL_SAMPLED,
+    },
+    peers={
+        "hake": Peer(
+            arrays=("entity_embedding", "relation_embedding", "phase_weight", "modulus_weight"),
+            relation_layout="scaled",
+            joined=_weighted,
+        )
     },
 )

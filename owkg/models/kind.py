@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -20,12 +21,16 @@ class Peer(NamedTuple):
     Attributes:
         named: the class there, where models themselves are taken.
         arrays: names of its arrays in a state: entities and relations; or real and imaginary parts of
-            entities, then relations; or both parts of both. None of them: those of the library.
+            entities, then relations; or both parts of both; or what `joined` takes. None of them: those of
+            the library.
         layout: how real numbers make complex ones (`owkg.models.import_embeddings`).
         relation_layout: what relations are, of rotations.
         norm: of the distance, by default, where the kind has the option; 0: a setting there, to be given.
         unit: arrays that are scaled to length 1 where it scores, and the norm of that length; 0: that of the
             distance.
+        joined: from those arrays to parameters of the model by name; None: they are entities and relations.
+        settings: of the scoring function there, where models themselves are taken: what they must be.
+        differs: why it has another score, and so cannot be taken; "": it has not.
     """
 
     named: str = ""
@@ -34,6 +39,9 @@ class Peer(NamedTuple):
     relation_layout: str | None = None
     norm: int = 1
     unit: tuple[tuple[str, ...], int] = ((), 2)
+    joined: Callable[..., Mapping[str, np.ndarray]] | None = None
+    settings: tuple[tuple[str, object], ...] = ()
+    differs: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +56,9 @@ class Kind:
         source: the paper.
         columns: reals of an entity, for each of `dim`.
         training: what `owkg.train.training` begins with: fields of `owkg.train.Training` and options.
-        presets: published recipes by the graph that they are of: what stands in the place of `training`.
-        peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`; a library that is not
-            named holds it as `Peer()`. None at all: as no other library has it.
+        presets: recipes by name, which stand above `training`: published ones by the graph that they are of,
+            and "small", for graphs of some thousand facts on a CPU.
+        peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`.
         made_by: the command that makes it, of what is not trained.
     """
 
@@ -195,6 +203,19 @@ SUN_WN18RR = SUN_FB15K237 | {
     "temperature": 0.5,
     "steps": 80_000,
 }
+# For graphs of some thousand facts on a CPU: seconds a run.
+SMALL = {"training_loop": "1vsall", "loss": "cross_entropy", "batch_size": 512, "epochs": 40}
+SMALL_CLASSIFIED = SMALL | {"optimiser": "adam", "learning_rate": 0.01, "dim": 64}
+SMALL_FACTORED = SMALL | {"optimiser": "adagrad", "learning_rate": 0.1, "dim": 128, "n3": 0.01}
+SMALL_SAMPLED = SAMPLED | {
+    "dim": 64,
+    "margin": 9.0,
+    "batch_size": 512,
+    "num_negatives": 64,
+    "subsampling": False,
+    "learning_rate": 5e-3,
+    "epochs": 40,
+}
 BINARY = {"training_loop": "negatives", "loss": "binary", "num_negatives": 50, "filtered_negatives": False}
 CHAMI_FB15K237 = BINARY | {
     "dim": 32,
@@ -218,3 +239,37 @@ BALAZEVIC_FB15K237 = BINARY | {
     "epochs": 500,
 }
 BALAZEVIC_WN18RR = BALAZEVIC_FB15K237 | {"learning_rate": 50.0}
+
+
+def with_biases(
+    entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, *relation: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Parameters of a model with biases of entities, rows of relations put together of parts.
+
+    A part of one row, such as a curvature that all relations have, is of each.
+    """
+    rows = max(map(len, relation))
+    parts = [np.broadcast_to(part, (rows, *part.shape[1:])) for part in relation]
+    return {
+        "entity": entity,
+        "relation": np.concatenate(parts, axis=1),
+        "head_bias": head_bias.reshape(-1),
+        "tail_bias": tail_bias.reshape(-1),
+    }
+
+
+def of_first_half(
+    entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, shift: np.ndarray, *relation: np.ndarray
+) -> dict[str, np.ndarray]:
+    """As `with_biases`, of the first half of the shifts: the authors hold twice as many, and use these."""
+    return with_biases(entity, head_bias, tail_bias, np.split(shift, 2, axis=1)[0], *relation)
+
+
+KGEMB = ("entity.weight", "bh.weight", "bt.weight", "rel.weight")
+"""What every model of the code of Chami et al. 2020 holds."""
+
+
+def of_pykeen(entities: int, relations: int) -> tuple[str, ...]:
+    """The arrays of so many representations of entities, then of relations, in a state of PyKEEN."""
+    numbered = (("entity", i) for i in range(entities)), (("relation", i) for i in range(relations))
+    return tuple(f"{of}_representations.{i}._embeddings.weight" for part in numbered for of, i in part)

@@ -3,10 +3,21 @@
 from dataclasses import dataclass
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, options
-from owkg.models.kind import BALAZEVIC_FB15K237, BALAZEVIC_WN18RR, CLASSIFIED, Kind
+from owkg.models.kind import (
+    BALAZEVIC_FB15K237,
+    BALAZEVIC_WN18RR,
+    CLASSIFIED,
+    KGEMB,
+    SMALL_CLASSIFIED,
+    Kind,
+    Peer,
+    of_pykeen,
+    with_biases,
+)
 from owkg.models.model import Model
 
 
@@ -45,6 +56,13 @@ def mure_model(config: MuRE) -> Model:
     return euclidean.biased_model("mure", config, "nu", form)
 
 
+def _turned(
+    entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, shift: np.ndarray, scale: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Parameters of arrays of -|R h + r - t|^2 + b_h + b_t, as others have the score."""
+    return with_biases(entity, head_bias, tail_bias, -shift, scale)
+
+
 KIND = Kind(
     "mure",
     MuRE,
@@ -52,5 +70,9 @@ KIND = Kind(
     "-|R h - t - r|^2 + b_h + b_t",
     "Balazevic et al. 2019",
     training=CLASSIFIED,
-    presets={"fb15k-237": BALAZEVIC_FB15K237, "wn18rr": BALAZEVIC_WN18RR},
+    presets={"fb15k-237": BALAZEVIC_FB15K237, "wn18rr": BALAZEVIC_WN18RR, "small": SMALL_CLASSIFIED},
+    peers={
+        "pykeen": Peer("MuRE", of_pykeen(3, 2), joined=_turned, settings=(("p", 2), ("power_norm", True))),
+        "kgemb": Peer(arrays=(*KGEMB, "rel_diag.weight"), joined=_turned),
+    },
 )

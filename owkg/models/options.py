@@ -19,6 +19,13 @@ def even(config: object, *names: str) -> None:
             raise ArgumentError(name, f"must be even, got {value}.")
 
 
+def divisible(config: object, name: str, by: str) -> None:
+    """Requires field `name` to be a multiple of field `by`."""
+    value, parts = getattr(config, name), getattr(config, by)
+    if value % parts:
+        raise ArgumentError(name, f"must be a multiple of `{by}`, {parts}, got {value}.")
+
+
 def positive(config: object, *names: str) -> None:
     """Requires fields to be finite numbers above 0."""
     for name in names:

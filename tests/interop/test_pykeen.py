@@ -6,6 +6,7 @@ import sys
 import warnings
 from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import polars as pl
 import pytest
@@ -13,12 +14,15 @@ import pytest
 import owkg
 from owkg.evaluation import ranks
 from owkg.interop import embeddings_of_state, pykeen, read_state
-from owkg.models import import_embeddings
+from owkg.models import Trained, import_embeddings, score
+from owkg.models import model as owkg_model
 from owkg.ranks import RankTable
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pytest.importorskip("pykeen", reason="PyKEEN is not installed: pip install pykeen")
+    import torch
+    from pykeen import models
     from pykeen.datasets import Nations
     from pykeen.pipeline import pipeline
 
@@ -41,6 +45,9 @@ MODELS = [
     ("ComplEx", {}, True),
     ("RotatE", {}, False),
     ("RESCAL", {}, False),
+    ("HolE", {}, False),
+    ("CP", {"rank": 3}, True),
+    ("MuRE", {}, True),
     ("ConvKB", {}, False),
 ]
 
@@ -136,6 +143,54 @@ def test_embeddings_and_states(trained, tmp_path):
     one, other = (read_state(tmp_path / name) for name in ("state.safetensors", "state.pt"))
     assert set(one) == set(other)
     assert all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def scored(model, own, entities, relations):
+    """The score of the triple 0, 0, 1 by PyKEEN, and by owkg, of the same numbers."""
+    facts = Nations().training
+    theirs = model(triples_factory=facts, embedding_dim=2, random_seed=0)
+    parts = (theirs.entity_representations, entities), (theirs.relation_representations, relations)
+    with torch.no_grad():
+        for representations, arrays in parts:
+            for one, array in zip(representations, arrays, strict=True):
+                one._embeddings.weight[: len(array)] = torch.tensor(array)
+        found = theirs.score_hrt(torch.tensor([[0, 0, 1]])).item()
+    with pytest.raises(ValueError, match=f"as PyKEEN's {model.__name__} .*; `ranks` takes it as it is"):
+        pykeen.embeddings(theirs, facts)
+    params = {"entity": jnp.hstack(entities), "relation": jnp.hstack(relations)}
+    return found, float(score(Trained(owkg_model(own, dim=2), params), 0, 0, 1))
+
+
+def test_transh_is_not_as_its_paper_has_it():
+    """Wang et al. 2014, equation 1, for h = (1, 0), t = (0, 1), d = (.5, 0), w = (0, 1): the distance is 1.5.
+
+    PyKEEN 1.11.1 declares relations as (d, w), and its score takes them as (w, d): a w of length .5, and the
+    distance is .75.
+    """
+    points, shift, normal = np.eye(2, dtype=np.float32), np.float32([[0.5, 0]]), np.float32([[0, 1]])
+    found = scored(models.TransH, "transh", [points], [shift, normal])
+    assert found == pytest.approx((-0.75, -(1.5**2)))
+
+
+def test_simple_is_not_as_its_paper_has_it():
+    """Kazemi and Poole 2018, section 4: h r t' + t r' h', with ' of entities as tails, and r' of the inverse.
+
+    PyKEEN 1.11.1 has h r t + t' r' h', so that heads and tails can change places: DistMult.
+    """
+    first, second = np.float32([[1, 0], [2, 0]]), np.float32([[6, 0], [3, 0]])
+    forward, inverse = np.float32([[4, 0]]), np.float32([[1, 0]])
+    found = scored(models.SimplE, "simple", [first, second], [forward, inverse])
+    assert found == pytest.approx(((1 * 4 * 2 + 3 * 1 * 6) / 2, (1 * 4 * 3 + 2 * 1 * 6) / 2))
+
+
+def test_other_settings_of_a_score_are_refused():
+    facts = Nations(create_inverse_triples=True).training
+    with pytest.raises(ValueError, match="`model` must have p 2, got 1; `ranks` takes any model"):
+        pykeen.embeddings(models.MuRE(triples_factory=facts, p=1, random_seed=0), facts)
+    alone = Nations()
+    found = pykeen.embeddings(models.MuRE(triples_factory=alone.training, random_seed=0), alone.training)
+    with pytest.raises(ValueError, match="MuRE: `reciprocal` must be True for mure"):
+        found.ranks(pykeen.graph(alone))
 
 
 def test_folders_that_pykeen_saves(trained, tmp_path):

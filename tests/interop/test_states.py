@@ -1,6 +1,8 @@
 """States of other libraries: their scores, and so their ranks."""
 
+import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import owkg
 from owkg.interop import LIBRARIES, embeddings_of_state, pykeen, ranks_of_state, read_state
 from owkg.kg import KnowledgeGraph
-from owkg.models import MODELS
+from owkg.models import MODELS, import_embeddings, score_all
 
 RNG = np.random.default_rng(0)
 N, R, D = 30, 4, 6
@@ -54,7 +56,8 @@ def test_the_norm_of_a_pykeen_state_is_to_be_given():
 def test_real_models_of_every_library():
     entity, relation = normal(N, D), normal(R, D)
     unit = lambda x, p: x / np.linalg.norm(x, p, axis=-1, keepdims=True)  # noqa: E731
-    for name, arrays in LIBRARIES.items():
+    for name in MODELS["transe"].peers:
+        arrays = LIBRARIES[name]
         state = dict(zip(arrays, (entity, relation), strict=True))
         assert found(state, name, "distmult") == tails(lambda h, r: (entity[h] * relation[r]) @ entity.T), (
             name
@@ -90,7 +93,7 @@ def stored(library, model, entity, relation):
     return dict(zip(names, rows, strict=True))
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", MODELS["complex"].peers)
 def test_complex(library):
     entity, relation = complexes(N, D), complexes(R, D)
     expected = tails(lambda h, r: ((entity[h] * relation[r]) @ entity.conj().T).real)
@@ -128,7 +131,26 @@ def test_rescal():
     ("change", "message"),
     [
         ({"library": "keras"}, "`library` must be one of pykeen, pyg, torchkge"),
-        ({"model": "conve"}, "`model` must be one of transe, distmult"),
+        (
+            {"model": "conve"},
+            "`model` must be one of transe, distmult, complex, rotate, which are taken of pyg",
+        ),
+        (
+            {"library": "libkge", "model": "transh"},
+            "`model` must be another one, as the transh of libkge scores by the distance",
+        ),
+        (
+            {"library": "hake", "model": "hake"},
+            "`margin` must be given: the phases of hake's HAKE are scaled by it",
+        ),
+        (
+            {
+                "library": "kbc",
+                "model": "cp",
+                "state": {f"{name}.weight": normal(i, 2) for i, name in enumerate(("lhs", "rhs", "rel"), 4)},
+            },
+            r"`state` must hold arrays that fit together, got \(4, 2\), \(5, 2\), \(6, 2\)",
+        ),
         (
             {"state": {"a": np.ones((2, 2))}},
             "`state` must hold one array 'node_emb.weight' \\(pyg, transe\\), got a",
@@ -146,6 +168,57 @@ def test_bad_states(change, message):
     } | change
     with pytest.raises(ValueError, match=message):
         embeddings_of_state(given.pop("state"), given.pop("library"), given.pop("model"), **given)
+
+
+OF_AUTHORS = {
+    **dict.fromkeys(("mure", "rote", "refe", "atte", "roth", "refh", "atth"), "kgemb"),
+    "hake": "hake",
+    "mode": "hake",
+    "bique": "kbc",
+}
+
+
+@pytest.mark.skipif("OWKG_DATA" not in os.environ, reason="needs OWKG_DATA")
+@pytest.mark.parametrize("model", OF_AUTHORS)
+def test_models_of_authors(model):
+    """Scores of the authors' code of tails, then of heads by inverse relations, which are the second half."""
+    with np.load(Path(os.environ["OWKG_DATA"]) / "model_fixtures" / f"{model}.npz") as file:
+        held = dict(file)
+    library, peer = OF_AUTHORS[model], MODELS[model].peers[OF_AUTHORS[model]]
+    plain = {"entity_embedding": "entity", "relation_embedding": "relation"}
+    plain |= {"embeddings.0.weight": "entity", "embeddings.1.weight": "relation"}
+    names = {name: plain.get(name, name.replace(".", "_")) for name in peer.arrays or LIBRARIES[library]}
+    state = {f"model.{name}": held[key] for name, key in names.items()}
+    labels = {"entities": [f"e{i}" for i in range(7)], "relations": [f"r{i}" for i in range(3)]}
+    options = {"margin": 6.0} if library == "hake" else {}
+    found = embeddings_of_state(state, library, model, **labels, **options)
+    # Rows in another order, as a file may have them.
+    other = KnowledgeGraph(tuple(labels["entities"][::-1]), tuple(labels["relations"][::-1]), {})
+    trained = import_embeddings(found.embeddings, other, model, **found.options)
+    pairs = [x.ravel() for x in np.meshgrid(np.arange(7), np.arange(3), indexing="ij")]
+    sides = ("tail", "head")[: 1 + trained.model.config.reciprocal]
+    scores = [
+        np.asarray(score_all(trained, *pairs, side)).reshape(7, 3, 7)[::-1, ::-1, ::-1] for side in sides
+    ]
+    np.testing.assert_allclose(np.concatenate(scores, 1), held["scores"], rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(("library", "model"), [("libkge", "cp"), ("kbc", "cp"), ("libkge", "simple")])
+def test_halves_of_entities(library, model):
+    """LibKGE's halves of rows, and the arrays of Lacroix et al. 2018."""
+    head, tail, relation, inverse = normal(N, D), normal(N, D), normal(R, D), normal(R, D)
+    rows = np.hstack([head, tail]), np.concatenate([relation, inverse])
+    if model == "simple":
+        rows = rows[0], np.hstack([relation, inverse])
+    state = dict(zip(LIBRARIES[library], rows, strict=True))
+    if library == "kbc":
+        state = {"lhs.weight": head, "rhs.weight": tail, "rel.weight": rows[1]}
+
+    def score(h, r):
+        found = (head[h] * relation[r]) @ tail.T
+        return found if model == "cp" else (found + (tail[h] * inverse[r]) @ head.T) / 2
+
+    assert found(state, library, model) == tails(score)
 
 
 def test_bad_files(tmp_path):

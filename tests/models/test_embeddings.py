@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from owkg.kg import KnowledgeGraph, read_graph
-from owkg.models import Trained, import_embeddings, model, read_embeddings, score, score_all, write_embeddings
+from owkg.models import (
+    MODELS,
+    Trained,
+    import_embeddings,
+    model,
+    read_embeddings,
+    score,
+    score_all,
+    write_embeddings,
+)
 
 GRAPH = KnowledgeGraph(("a", "b", "ü"), ("r", "s"), {})
 ENTITY = np.arange(12, dtype=np.float32).reshape(3, 4) / 10
@@ -45,24 +54,15 @@ def test_rows_come_in_the_order_of_the_graph(tmp_path, form):
 
 
 @FORMS
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("transe", {"dim": 4}),
-        ("complex", {"dim": 2}),
-        ("rotate", {"dim": 3}),
-        ("protate", {"dim": 3}),
-        ("tucker", {"dim": 4, "relation_dim": 3}),
-        ("conve", {"dim": 12, "height": 3, "channels": 2}),
-        ("betae", {"dim": 2, "hidden": 5}),
-    ],
-)
-def test_what_is_written_comes_back_also_in_another_order(tmp_path, form, name, options):
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_written_comes_back_also_in_another_order(tmp_path, form, name):
+    small = {"dim": 12, "relation_dim": 3, "height": 3, "kernel": 3, "channels": 2, "hidden": 5}
+    options = {key: value for key, value in small.items() if key in MODELS[name].options}
     built = model(name, **options)
     begun = Trained(built, *built.init(jax.random.key(0), 3, 2))
     params = begun.params
-    if "entity_bias" in params:
-        params["entity_bias"] = jnp.arange(3.0)
+    for bias in params.keys() & {"entity_bias", "head_bias", "tail_bias"}:
+        params[bias] = jnp.arange(3.0)
     path = tmp_path / "new" / f"e.{form}"
     write_embeddings(path, begun, entities=GRAPH.entities, relations=GRAPH.relations)
     again = import_embeddings(path, GRAPH, name)  # the file says the options
@@ -371,3 +371,23 @@ def test_published_embeddings_score_by_their_formula(owkg_data, name):
     np.testing.assert_allclose(score(found, *triples.T), tails, rtol=1e-5)
     every = score_all(found, triples[:, 2], triples[:, 1], "head")
     np.testing.assert_allclose(every[np.arange(20), triples[:, 0]], heads, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rgcn", "compgcn"])
+def test_an_encoder_takes_its_graph_from_train(tmp_path, name):
+    """Whose ids may have another order than those of the file."""
+    built, facts = model(name, dim=4), np.array([[0, 0, 1], [2, 1, 1], [0, 1, 2]], np.int32)
+    trained = Trained(built, *built.begun(jax.random.key(0), 3, 2, facts))
+    path = tmp_path / "e.npz"
+    write_embeddings(path, trained, entities=GRAPH.entities, relations=GRAPH.relations)
+    assert not [array for array in read_embeddings(path).arrays if array.startswith("edge")]
+    turned = (2, 1, 2) - facts * (1, 1, 1)
+    other = KnowledgeGraph(GRAPH.entities[::-1], GRAPH.relations[::-1], {"train": turned.astype(np.int32)})
+    np.testing.assert_allclose(
+        score_all(import_embeddings(path, other, name), [0, 2], [0, 1], "head")[:, ::-1],
+        score_all(trained, [2, 0], [1, 0], "head"),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+    with pytest.raises(ValueError, match=f"`graph` must have triples in train, which {name} scores by"):
+        import_embeddings(path, GRAPH, name)
