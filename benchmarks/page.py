@@ -32,7 +32,7 @@ TABLES = {
     "family_tree": ["family_tree_speed"],
     "evaluation": ["evaluation_speed", "evaluation_blocks"],
     "sampled_evaluation": ["benchmark_sampled_evaluation"],
-    "training": ["training_speed", "training_first_steps"],
+    "training": ["training_speed", "training_first_steps", "training_pykeen"],
     "training_rows": ["training_rows", "training_rows_memory"],
     "training_mesh": ["training_mesh"],
     "cluster": ["cluster_speed"],

@@ -8,7 +8,10 @@ On a CPU the table may fit the cache, and a step can be faster than that.
 Then the first steps of a graph of the size of FB15k-237, as `owkg train` takes them: the queries of an
 epoch are permuted once; beside it, the same steps with a permutation at every call of one step.
 
-    python benchmarks/training.py --out out --torch torch-env/bin/python
+Last, a step of each model that PyKEEN has too, d = 200, beside one of its loop against negatives: as
+many facts there as queries here, as many negatives for each.
+
+    python benchmarks/training.py --out out --torch torch-env/bin/python --pykeen pykeen-env/bin/python
 """
 
 import sys
@@ -40,6 +43,21 @@ _BATCH, _NEGATIVES, _DIM = 1024, 128, 500
 # Steps in a call of the device.
 _STEPS = 5
 _COPIED = 2**28
+# By name, the models that PyKEEN has.
+_PEERS = {
+    "transe": "TransE",
+    "distmult": "DistMult",
+    "complex": "ComplEx",
+    "rotate": "RotatE",
+    "transh": "TransH",
+    "hole": "HolE",
+    "simple": "SimplE",
+    "cp": "CP",
+    "mure": "MuRE",
+    "rgcn": "RGCN",
+    "compgcn": "CompGCN",
+}
+_PEERS_DIM = 200
 # Entities, relations and facts of FB15k-237.
 _FB15K237 = 14_541, 237, 272_115
 
@@ -53,12 +71,10 @@ def random_graph(num_entities: int, num_relations: int, num_facts: int) -> Knowl
     return KnowledgeGraph(entities, relations, {"train": facts})
 
 
-def step_seconds(graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> float:
+def step_seconds(graph: KnowledgeGraph, model: str, repeats: int, **options: object) -> float:
     """Seconds of a step: negatives that are no known facts, loss, gradients, and Adam."""
     config = training(
         model,
-        dim=dim,
-        reciprocal=False,
         training_loop="negatives",
         loss="self_adversarial",
         batch_size=_BATCH,
@@ -66,6 +82,7 @@ def step_seconds(graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> f
         optimiser="adam",
         n3=0.0,
         valid_every=0,
+        **options,
     )
     parts, sizes = queries(graph, config)
     numbers, run = rates(config), advance(config, sizes)
@@ -125,10 +142,20 @@ def pytorch(python: Path, model: str, dim: int, repeats: int) -> dict[str, Any]:
     return measured_elsewhere("torch", python, script, model, *numbers)
 
 
+def beside_pykeen(python: Path, graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> dict[str, Any]:
+    """Seconds of a step here and of PyKEEN."""
+    script = Path(__file__).with_name("training_pykeen_steps.py")
+    numbers = (_ENTITIES, _RELATIONS, _FACTS, dim, _BATCH, _NEGATIVES, repeats)
+    row = {"model": model, "step_s": step_seconds(graph, model, repeats, dim=dim)}
+    row |= measured_elsewhere("pykeen", python, script, _PEERS[model], *numbers)
+    return row | {"times_faster": row["pykeen_s"] / row["step_s"]}
+
+
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
     torch: Annotated[Path | None, typer.Option(help="Interpreter of an environment with PyTorch.")] = None,
+    pykeen: Annotated[Path | None, typer.Option(help="Interpreter of an environment with PyKEEN.")] = None,
 ) -> None:
     """Measures, prints and saves."""
     writable_folder(out)
@@ -137,7 +164,10 @@ def main(
     graph, speed = random_graph(_ENTITIES, _RELATIONS, _FACTS), bandwidth(repeats)
     rows = []
     for model in ("rotate", "complex"):
-        seconds, limit = step_seconds(graph, model, dim, repeats), moved_bytes(dim) / speed
+        seconds, limit = (
+            step_seconds(graph, model, repeats, dim=dim, reciprocal=False),
+            moved_bytes(dim) / speed,
+        )
         row = {
             "model": model,
             "step_s": seconds,
@@ -158,6 +188,12 @@ def main(
         rows.append(row)
         print(_words(row))
     save_table(pl.from_dicts(rows), out / "training_first_steps.csv")
+    if pykeen is not None:
+        rows = []
+        for model in _PEERS:
+            rows.append(beside_pykeen(pykeen, graph, model, dim if quick else _PEERS_DIM, repeats))
+            print(_words(rows[-1]))
+        save_table(pl.from_dicts(rows), out / "training_pykeen.csv")
 
 
 def _words(row: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Seconds of PyKEEN's training steps for `benchmarks/training.py`; prints JSON.
 
-Needs PyKEEN and torch only, not owkg; `benchmarks/training.py --pykeen PYTHON` runs it. Steps are those of its own
-loop against negatives (SLCWA), self-adversarial loss, Adam; a random graph.
+Needs PyKEEN and torch only, not owkg; `benchmarks/training.py --pykeen PYTHON` runs it. Steps are those of
+its own loop against negatives (SLCWA), self-adversarial loss, Adam; a random graph.
 
     pykeen-env/bin/python benchmarks/training_pykeen_steps.py TransH 6004 28 150000 200 1024 128 3
 """

@@ -9,7 +9,7 @@ mean rank does (Krichene and Rendle 2020, On Sampled Metrics for Item Recommenda
     python simulations/sampled_evaluation.py --quick --out out
     python simulations/sampled_evaluation.py --kg data/wn18rr --ranks a.parquet --ranks b.parquet --out out
 
-The models are those of `python -m simulations.probe2026`. A rank is the realistic one, rounded down.
+The models are trained as by `simulations/trained_models.py`. A rank is the realistic one, rounded down.
 """
 
 from itertools import combinations
@@ -29,9 +29,10 @@ from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.terminal.tables import printed
-from simulations.probe2026.models import DataSet, Graphs, Seeds, Tables, data_sets
+from simulations.rank_tables import DataSet, Graphs, Seeds, Tables, data_sets
 from simulations.script import Out, Quick, Seed, run_script, save_table
 
+SYSTEMS = {"RotatE": "rotate", "ComplEx": "complex", "TransE": "transe", "DistMult": "distmult"}
 METRICS = ("mrr", "hits@1", "hits@10")
 NEGATIVES = (10, 50, 100, 500)
 
@@ -176,7 +177,7 @@ def main(
     quick: Quick = False,
 ) -> None:
     """Metrics by sampled negatives and by all candidates: closed form, draws, models that change places."""
-    sets = data_sets(kg or (), ranks or (), seeds, quick, writable_folder(out / "probe"))
+    sets = data_sets(SYSTEMS, kg or (), ranks or (), seeds, quick, writable_folder(out / "probe"))
     table = run(sets, tuple(sorted(set(negatives or NEGATIVES))), trials, seed)
     found = reversals(table)
     save_table(table, out / "sampled_evaluation.csv")

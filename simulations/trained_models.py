@@ -1,10 +1,12 @@
-"""What ComplEx reaches on small benchmarks, trained here: mean and standard deviation over seeds.
+"""What each model reaches on small benchmarks, trained here: mean and standard deviation over seeds.
 
-Settings are those below, the same for every seed; the validation set chooses the step, and the test set is
-ranked once, against all entities, on both sides, filtered by train, valid and test. A graph is a folder of
-that name in --data. Runs are kept in OUT/runs: cut short, the same command goes on.
+Settings are those of the preset "small" of each model, with the epochs of the graph, the same for every seed;
+the validation set chooses the step, and the test set is ranked once, against all entities, on both sides,
+filtered by train, valid and test. A graph is a folder of that name in --data. Runs are kept in OUT/runs: cut
+short, the same command goes on.
 
     python simulations/trained_models.py --data data --graph nations --graph umls --out out
+    python simulations/trained_models.py --data data --graph umls --model mure --model rotate --out out
 
 Without --data, where OWKG_DATA is not set, a small open world of families takes their place.
 """
@@ -24,29 +26,41 @@ from owkg import evaluation, metrics, sampling
 from owkg import train as training
 from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, read_graph
+from owkg.models import MODELS, Trained
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.terminal.progress import progress
+from owkg.terminal.tables import printed
 from simulations.script import Out, Quick, run_script, save_table
 
 FAMILIES = "families"
 METRICS = ("mrr", "hits@1", "hits@10")
-# By graph, in place of the defaults of `owkg train --model complex`.
-SETTINGS: dict[str, dict[str, Any]] = {
-    FAMILIES: {"dim": 64, "epochs": 50},
-    "nations": {"dim": 256},
-    "umls": {"dim": 256},
-    "kinships": {"dim": 256},
-    "codex-s": {"dim": 256, "epochs": 40, "valid_every": 5},
-    "wn18rr": {"dim": 128, "batch_size": 500, "n3": 0.1, "epochs": 15, "valid_every": 5},
+# Of each graph, for every model; and what single models have instead.
+GRAPHS: dict[str, dict[str, Any]] = {
+    FAMILIES: {"epochs": 50},
+    "nations": {"epochs": 60},
+    "umls": {"epochs": 40},
+    "kinships": {"epochs": 30, "valid_every": 5},
+    "codex-s": {"epochs": 20, "valid_every": 5},
+    "wn18rr": {"epochs": 15, "valid_every": 5},
 }
-Graph = StrEnum("Graph", list(SETTINGS))
+_OTHER = {"epochs": 20, "valid_every": 5}
+OWN: dict[tuple[str, str], dict[str, Any]] = {
+    ("complex", "nations"): {"epochs": 100},
+    ("complex", "umls"): {"epochs": 100},
+    ("complex", "kinships"): {"epochs": 100, "valid_every": 10},
+    ("complex", "codex-s"): {"epochs": 40},
+    ("complex", "wn18rr"): {"dim": 128, "batch_size": 500, "n3": 0.1},
+}
+# Where nothing is named: all models on three graphs, and one of them on the others.
+EACH, ONE = ("nations", "umls", "kinships"), "complex"
+Graph = StrEnum("Graph", list(GRAPHS))
 
 
 @dataclass(frozen=True)
 class Config:
     """What is trained, where it is kept, and for how long at most."""
 
-    graphs: tuple[str, ...]
+    asked: tuple[tuple[str, str], ...]
     data: Path | None
     runs: Path
     seeds: int = 3
@@ -54,16 +68,19 @@ class Config:
 
 
 def run(config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(a row a run, the training paths)."""
-    rows, paths = [], []
-    for name in config.graphs:
-        graph = families() if name == FAMILIES else _read(config.data, name)
+    """(a row a run, the training paths); the pairs `asked` are of graph and model."""
+    rows, paths, graphs = [], [], {}
+    for name, model in config.asked:
+        if name not in graphs:
+            graphs[name] = families() if name == FAMILIES else _read(config.data, name)
         for seed in range(config.seeds):
-            row, path = _trained(name, graph, seed, config)
+            row, path = _trained(name, model, graphs[name], seed, config)
             print("  ".join(f"{k} {v:.3f}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
             rows.append(row)
             paths.append(
-                path.select("epoch", "seconds", "valid_mrr").with_columns(graph=pl.lit(name), seed=seed)
+                path.select("epoch", "seconds", "valid_mrr").with_columns(
+                    graph=pl.lit(name), model=pl.lit(model), seed=seed
+                )
             )
     return pl.DataFrame(rows), pl.concat(paths)
 
@@ -78,9 +95,9 @@ def families() -> KnowledgeGraph:
 
 
 def overview(rows: pl.DataFrame) -> pl.DataFrame:
-    """Mean and standard deviation over seeds, a row a graph."""
-    values = [column for column in rows.columns if column not in ("graph", "seed")]
-    return rows.group_by("graph", maintain_order=True).agg(
+    """Mean and standard deviation over seeds, a row a graph and model."""
+    values = [column for column in rows.columns if column not in ("graph", "model", "seed")]
+    return rows.group_by("graph", "model", maintain_order=True).agg(
         pl.len().alias("seeds"),
         *(pl.col(name).mean().alias(f"{name}_mean") for name in values),
         *(pl.col(name).std().alias(f"{name}_sd") for name in values if name in METRICS),
@@ -100,31 +117,42 @@ def quietly_read(folder: Path) -> KnowledgeGraph:
         return read_graph(folder)
 
 
-def trained_in(folder: Path, graph: KnowledgeGraph, how: training.Training, label: str) -> training.Run:
-    """The run in `folder`, which goes on if it is there."""
-    with progress(label, "steps") as update:
+def system(
+    name: str, model: str, graph: KnowledgeGraph, seed: int, folder: Path, most_epochs: int | None = None
+) -> training.Run:
+    """The run of a model on a graph of that name, in `folder`, which goes on if it is there.
+
+    `most_epochs` cuts it short.
+    """
+    settings = GRAPHS.get(name, _OTHER) | OWN.get((model, name), {})
+    if most_epochs is not None:
+        settings |= {"epochs": min(most_epochs, settings["epochs"])}
+    how = training.training(model, preset="small", seed=seed, **settings)
+    with progress(f"{name}, {model}, seed {seed}", "steps") as update:
         return training.train(graph, how, folder, resume=folder.is_dir(), on_progress=update)
 
 
-def _trained(name: str, graph: KnowledgeGraph, seed: int, config: Config) -> tuple[dict, pl.DataFrame]:
-    """(the row, the training path) of a run, trained unless it is there."""
-    settings = dict(SETTINGS[name])
-    if config.most_epochs is not None:
-        settings |= {"epochs": min(config.most_epochs, settings.get("epochs", config.most_epochs))}
-    how = training.training("complex", seed=seed, **settings)
-    done = trained_in(config.runs / name / str(seed), graph, how, f"{name}, seed {seed}")
-    ranks = evaluation.ranks(done.trained, graph)
+def of_test(trained: Trained, graph: KnowledgeGraph) -> dict[str, float]:
+    """`METRICS` of the test set."""
     wanted = [metrics.metric(metric) for metric in METRICS]
+    ranks = evaluation.ranks(trained, graph)
     found = metrics.evaluate(metrics.tasks_of(ranks)[0], wanted, ties=[metrics.Ties.REALISTIC], level=None)
-    values = {metric: found[metrics.Ties.REALISTIC][metric].value for metric in METRICS}
+    return {metric: float(found[metrics.Ties.REALISTIC][metric].value) for metric in METRICS}
+
+
+def _trained(
+    name: str, model: str, graph: KnowledgeGraph, seed: int, config: Config
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """(the row, the training path) of a run, trained unless it is there."""
+    done = system(name, model, graph, seed, config.runs / name / model / str(seed), config.most_epochs)
     best = done.path.filter(pl.col("step") == done.step)
-    row = {"graph": name, "seed": seed} | values
+    row = {"graph": name, "model": model, "seed": seed} | of_test(done.trained, graph)
     row |= {"valid_mrr": best["valid_mrr"].item(), "best_epoch": best["epoch"].item()}
     return row | {"seconds": done.path["seconds"].max()}, done.path
 
 
 def draw(paths: pl.DataFrame, out: Path) -> list[Path]:
-    """Validation MRR against the time of training, a colour a graph, a line a seed."""
+    """Validation MRR of one model against the time of training, a colour a graph, a line a seed."""
     with figure(1, 1, (5, 3.4)) as (fig, axis):
         for colour, (name, part) in zip(COLOURS, _by(paths, "graph"), strict=False):
             for i, (_, line) in enumerate(_by(part.drop_nulls("valid_mrr"), "seed")):
@@ -147,29 +175,50 @@ def _by(table: pl.DataFrame, column: str) -> Iterator[tuple[Any, pl.DataFrame]]:
         yield key[0], part
 
 
+def _asked(graphs: list[str], models: list[str] | None) -> tuple[tuple[str, str], ...]:
+    """Pairs of graph and model; without models all on small graphs, and one on the others."""
+    small = [name for name, kind in MODELS.items() if "small" in kind.presets]
+    for name in models or ():
+        if name not in small:
+            raise ValueError(f"`model` must be one of {', '.join(small)}, got {name!r}.")
+    return tuple(
+        (graph, model) for graph in graphs for model in models or (small if graph in EACH else [ONE])
+    )
+
+
 def main(
     data: Annotated[Path | None, typer.Option(envvar="OWKG_DATA", help="Folder of the graphs.")] = None,
     graph: Annotated[list[Graph] | None, typer.Option(help="Repeat for several. Without: all.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs a graph, from seed 0 on.")] = 3,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Repeat for several. Without: every model on Nations, UMLS and Kinships, ComplEx on others."
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of a graph and model, from seed 0 on.")] = 3,
     out: Out = Path("out"),
     quick: Quick = False,
 ) -> None:
-    """What ComplEx reaches on small benchmarks, trained here: mean and deviation over seeds."""
+    """What models reach on small benchmarks, trained here: mean and deviation over seeds."""
     writable_folder(out)
-    known = SETTINGS if data else (FAMILIES,)
-    chosen = tuple(dict.fromkeys(map(str, graph or (("nations",) if quick and data else known))))
-    epochs = 20 if quick else None
+    known = [name for name in GRAPHS if name != FAMILIES] if data else [FAMILIES]
+    chosen = [str(one) for one in dict.fromkeys(graph or (["nations"] if quick and data else known))]
+    asked = _asked(chosen, [ONE] if quick and not model else model)
     runs = out / "runs" / ("quick" if quick else "whole")
-    rows, paths = run(Config(chosen, data, runs, seeds, most_epochs=epochs))
+    rows, paths = run(Config(asked, data, runs, seeds, most_epochs=20 if quick else None))
     table = overview(rows)
     save_table(rows, out / "trained_models_runs.csv")
     save_table(table, out / "trained_models.csv")
-    for row in table.to_dicts():
-        cells = (f"{name} {row[f'{name}_mean']:.3f}" for name in METRICS)
-        spread = "" if row["mrr_sd"] is None else f" (mrr deviates by {row['mrr_sd']:.3f})"
-        seconds = f"{row['seconds_mean']:.0f} s each"
-        print(f"{row['graph']}, {row['seeds']} seeds: {', '.join(cells)}{spread}, {seconds}")
-    draw(paths, out)
+    cells = [
+        [row["graph"], row["model"]]
+        + [f"{row[f'{name}_mean']:.3f}" for name in METRICS]
+        + ["" if row["mrr_sd"] is None else f"{row['mrr_sd']:.3f}"]
+        + [f"{row['seconds_mean']:.0f}"]
+        for row in table.to_dicts()
+    ]
+    printed(f"Mean of {seeds} seeds", ["graph", "model", *METRICS, "sd of mrr", "seconds"], cells)
+    if len(drawn := paths["model"].unique()) == 1 or ONE in drawn:
+        draw(paths.filter(model=ONE if ONE in drawn else drawn[0]), out)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean
-from owkg.models.kind import CHAMI_FB15K237, CHAMI_WN18RR, CLASSIFIED, KGEMB, Kind, Peer, with_biases
+from owkg.models.kind import (
+    CHAMI_FB15K237,
+    CHAMI_WN18RR,
+    CLASSIFIED,
+    KGEMB,
+    SMALL_CLASSIFIED,
+    Kind,
+    Peer,
+    with_biases,
+)
 from owkg.models.model import Model
 
 
@@ -57,6 +66,7 @@ KIND = Kind(
     presets={
         "fb15k-237": CHAMI_FB15K237,
         "wn18rr": CHAMI_WN18RR | {"batch_size": 100, "num_negatives": 250, "epochs": 200},
+        "small": SMALL_CLASSIFIED,
     },
     peers={
         "kgemb": Peer(arrays=(*KGEMB, "rot.weight", "ref.weight", "context_vec.weight"), joined=with_biases)

@@ -9,7 +9,7 @@ from jax.scipy.special import betaln, digamma, polygamma
 from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
-from owkg.models.kind import SAMPLED, Kind
+from owkg.models.kind import SAMPLED, SMALL_SAMPLED, Kind
 from owkg.models.model import Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT
 
@@ -137,4 +137,5 @@ KIND = Kind(
     "Ren and Leskovec 2020",
     columns=2,
     training=SAMPLED,
+    presets={"small": SMALL_SAMPLED | {"hidden": 256, "margin": 24.0}},
 )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.kind import FACTORED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Factors, Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT, root
 
@@ -106,6 +106,7 @@ KIND = Kind(
     presets={
         "fb15k-237": FACTORED | {"batch_size": 500, "n3": 0.07, "epochs": 300},
         "wn18rr": FACTORED | {"batch_size": 300, "n3": 0.15, "epochs": 200, "answer_frequency": 0.9},
+        "small": SMALL_FACTORED | {"dim": 16},
     },
     peers={"kbc": Peer()},
 )

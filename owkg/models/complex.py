@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.kind import FACTORED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -92,6 +92,7 @@ KIND = Kind(
     presets={
         "fb15k-237": FACTORED | {"dim": 1000, "n3": 0.05, "epochs": 100},
         "wn18rr": FACTORED | {"dim": 500, "batch_size": 100, "n3": 0.1, "epochs": 100},
+        "small": SMALL_FACTORED | {"dim": 256},
     },
     peers={
         "pykeen": Peer("ComplEx", layout="interleaved"),

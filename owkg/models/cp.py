@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind, Peer, of_pykeen
+from owkg.models.kind import FACTORED, SMALL_FACTORED, Kind, Peer, of_pykeen
 from owkg.models.model import Factors, Ids, Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -90,6 +90,7 @@ KIND = Kind(
     presets={
         "fb15k-237": FACTORED | {"dim": 1000, "n3": 0.05, "epochs": 100},
         "wn18rr": FACTORED | {"dim": 500, "batch_size": 100, "n3": 0.1, "epochs": 100},
+        "small": SMALL_FACTORED,
     },
     peers={
         "pykeen": Peer("CP", of_pykeen(2, 1), joined=_of_halves),

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, SAMPLED, Kind, Peer
+from owkg.models.kind import FACTORED, SAMPLED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -60,6 +60,7 @@ KIND = Kind(
         "fb15k-237": _SUN | {"dim": 2000, "num_negatives": 256, "learning_rate": 1e-3, "steps": 100_000},
         "wn18rr": _SUN
         | {"dim": 1000, "batch_size": 512, "num_negatives": 1024, "learning_rate": 2e-3, "steps": 80_000},
+        "small": SMALL_FACTORED,
     },
     peers={"pykeen": Peer("DistMult")}
     | dict.fromkeys(("pyg", "torchkge", "openke", "libkge", "dglke"), Peer()),

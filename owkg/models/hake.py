@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
+from owkg.models.kind import SAMPLED, SMALL_SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
 from owkg.models.model import Form, Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import beside, minus_scaled, minus_sines
@@ -118,6 +118,7 @@ KIND = Kind(
     presets={
         "fb15k-237": SUN_FB15K237 | {"modulus_weight": 3.5, "phase_weight": 1.0},
         "wn18rr": SUN_WN18RR | {"modulus_weight": 0.5, "phase_weight": 0.5},
+        "small": SMALL_SAMPLED,
     },
     peers={
         "hake": Peer(

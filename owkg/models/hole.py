@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, SAMPLED, Kind, Peer
+from owkg.models.kind import FACTORED, SAMPLED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -113,6 +113,7 @@ KIND = Kind(
             "batch_size": 3474,
             "epochs": 4000,
         },
+        "small": SMALL_FACTORED | {"n3": 0.0},
     },
     peers={"pykeen": Peer("HolE")},
 )

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from owkg.errors import ArgumentError
 from owkg.models import initial, layers, options
-from owkg.models.kind import BINARY, LABELLED, Kind
+from owkg.models.kind import BINARY, LABELLED, SMALL_CLASSIFIED, Kind
 from owkg.models.model import Model, Params, Statistics, rows_with, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -181,6 +181,18 @@ KIND = Kind(
             "channel_dropout": 0.2,
             "output_dropout": 0.3,
             "epochs": 500,
+        },
+        "small": SMALL_CLASSIFIED
+        | {
+            "dim": 50,
+            "height": 5,
+            "kernel": 5,
+            "channels": 32,
+            "output_dropout": 0.3,
+            "channel_dropout": 0.2,
+            "batch_size": 256,
+            "learning_rate": 3e-3,
+            "label_smoothing": 0.0,
         },
     },
 )

@@ -56,7 +56,8 @@ class Kind:
         source: the paper.
         columns: reals of an entity, for each of `dim`.
         training: what `owkg.train.training` begins with: fields of `owkg.train.Training` and options.
-        presets: published recipes by the graph that they are of: what stands in the place of `training`.
+        presets: recipes by name, which stand above `training`: published ones by the graph that they are of,
+            and "small", for graphs of some thousand facts on a CPU.
         peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`.
         made_by: the command that makes it, of what is not trained.
     """
@@ -201,6 +202,19 @@ SUN_WN18RR = SUN_FB15K237 | {
     "num_negatives": 1024,
     "temperature": 0.5,
     "steps": 80_000,
+}
+# For graphs of some thousand facts on a CPU: seconds a run.
+SMALL = {"training_loop": "1vsall", "loss": "cross_entropy", "batch_size": 512, "epochs": 40}
+SMALL_CLASSIFIED = SMALL | {"optimiser": "adam", "learning_rate": 0.01, "dim": 64}
+SMALL_FACTORED = SMALL | {"optimiser": "adagrad", "learning_rate": 0.1, "dim": 128, "n3": 0.01}
+SMALL_SAMPLED = SAMPLED | {
+    "dim": 64,
+    "margin": 9.0,
+    "batch_size": 512,
+    "num_negatives": 64,
+    "subsampling": False,
+    "learning_rate": 5e-3,
+    "epochs": 40,
 }
 BINARY = {"training_loop": "negatives", "loss": "binary", "num_negatives": 50, "filtered_negatives": False}
 CHAMI_FB15K237 = BINARY | {

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
+from owkg.models.kind import SAMPLED, SMALL_SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import minus_scaled
 
@@ -73,6 +73,7 @@ KIND = Kind(
     presets={
         "fb15k-237": SUN_FB15K237 | {"learning_rate": 1e-4},
         "wn18rr": SUN_WN18RR | {"learning_rate": 1e-4, "schedule": "constant"},
+        "small": SMALL_SAMPLED,
     },
     peers={"hake": Peer()},
 )

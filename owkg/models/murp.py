@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, hyperbolic, options
-from owkg.models.kind import BALAZEVIC_FB15K237, BALAZEVIC_WN18RR, CLASSIFIED, Kind
+from owkg.models.kind import BALAZEVIC_FB15K237, BALAZEVIC_WN18RR, CLASSIFIED, SMALL_CLASSIFIED, Kind
 from owkg.models.model import Model
 from owkg.models.similarity import by_products
 
@@ -87,5 +87,9 @@ KIND = Kind(
     "-d(R h, t (+) r)^2 + b_h + b_t, hyperbolic",
     "Balazevic et al. 2019",
     training=CLASSIFIED,
-    presets={"fb15k-237": BALAZEVIC_FB15K237, "wn18rr": BALAZEVIC_WN18RR},
+    presets={
+        "fb15k-237": BALAZEVIC_FB15K237,
+        "wn18rr": BALAZEVIC_WN18RR,
+        "small": SMALL_CLASSIFIED | {"dim": 32},
+    },
 )

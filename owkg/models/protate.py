@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.kind import SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind
+from owkg.models.kind import SAMPLED, SMALL_SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind
 from owkg.models.model import Form, Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.rotate import circle
 from owkg.models.similarity import minus_sines
@@ -83,5 +83,5 @@ KIND = Kind(
     "margin - |modulus| sum |sin(h + r - t)|",
     "Sun et al. 2019",
     training=SAMPLED,
-    presets={"fb15k-237": SUN_FB15K237, "wn18rr": SUN_WN18RR},
+    presets={"fb15k-237": SUN_FB15K237, "wn18rr": SUN_WN18RR, "small": SMALL_SAMPLED},
 )

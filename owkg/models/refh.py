@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from jaxtyping import Array, Float
 
 from owkg.models import euclidean, hyperbolic
-from owkg.models.kind import CHAMI_FB15K237, CHAMI_WN18RR, CLASSIFIED, KGEMB, Kind, Peer, of_first_half
+from owkg.models.kind import (
+    CHAMI_FB15K237,
+    CHAMI_WN18RR,
+    CLASSIFIED,
+    KGEMB,
+    SMALL_CLASSIFIED,
+    Kind,
+    Peer,
+    of_first_half,
+)
 from owkg.models.model import Model
 
 
@@ -56,6 +65,6 @@ KIND = Kind(
     "-d(R h (+) r, t)^2 + b_h + b_t, hyperbolic",
     "Chami et al. 2020",
     training=CLASSIFIED,
-    presets={"fb15k-237": CHAMI_FB15K237, "wn18rr": CHAMI_WN18RR},
+    presets={"fb15k-237": CHAMI_FB15K237, "wn18rr": CHAMI_WN18RR, "small": SMALL_CLASSIFIED | {"dim": 32}},
     peers={"kgemb": Peer(arrays=(*KGEMB, "rel_diag.weight", "c"), joined=of_first_half)},
 )

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import FACTORED, Kind, Peer
+from owkg.models.kind import FACTORED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -78,6 +78,7 @@ KIND = Kind(
     presets={
         "fb15k-237": _ALI | {"batch_size": 512, "learning_rate": 3.44e-3, "label_smoothing": 0.0112},
         "wn18rr": _ALI | {"batch_size": 256, "learning_rate": 1.33e-3, "label_smoothing": 0.436},
+        "small": SMALL_FACTORED | {"dim": 64, "n3": 0.0},
     },
     peers={
         "pykeen": Peer("RESCAL"),

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from owkg.models import initial, options
 from owkg.models.complex import multiplied
-from owkg.models.kind import SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
+from owkg.models.kind import SAMPLED, SMALL_SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import minus_l2, minus_moduli
 
@@ -89,7 +89,7 @@ KIND = Kind(
     "Sun et al. 2019",
     columns=2,
     training=SAMPLED,
-    presets={"fb15k-237": SUN_FB15K237, "wn18rr": SUN_WN18RR},
+    presets={"fb15k-237": SUN_FB15K237, "wn18rr": SUN_WN18RR, "small": SMALL_SAMPLED},
     peers={
         "pykeen": Peer("RotatE", layout="interleaved", relation_layout="complex", norm=2),
         "pyg": Peer(

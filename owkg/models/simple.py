@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import BINARY, FACTORED, Kind, Peer
+from owkg.models.kind import BINARY, FACTORED, SMALL_FACTORED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import DOT
 
@@ -96,6 +96,7 @@ KIND = Kind(
             "n3": 0.0,
             "epochs": 1000,
         },
+        "small": SMALL_FACTORED | {"dim": 64},
     },
     peers={
         "pykeen": Peer("SimplE", differs="has the same numbers of an entity as head and as tail"),

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from owkg.models import initial, options
-from owkg.models.kind import SAMPLED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
+from owkg.models.kind import SAMPLED, SMALL_CLASSIFIED, SUN_FB15K237, SUN_WN18RR, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import minus_l1, minus_l2
 
@@ -73,7 +73,7 @@ KIND = Kind(
     "margin - |h + r - t|, L1 or L2",
     "Bordes et al. 2013",
     training=SAMPLED | {"margin": 9.0},
-    presets={"fb15k-237": SUN_FB15K237, "wn18rr": SUN_WN18RR},
+    presets={"fb15k-237": SUN_FB15K237, "wn18rr": SUN_WN18RR, "small": SMALL_CLASSIFIED},
     peers={
         "pykeen": Peer("TransE", norm=0),
         "pyg": Peer(unit=(("entity",), 0)),

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, options
-from owkg.models.kind import CLASSIFIED, Kind, Peer
+from owkg.models.kind import CLASSIFIED, SMALL_CLASSIFIED, Kind, Peer
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided, stateless
 from owkg.models.similarity import by_products
 
@@ -120,6 +120,7 @@ KIND = Kind(
     presets={
         "fb15k-237": _WANG | {"dim": 100, "loss_margin": 0.25, "learning_rate": 0.005 * 4800},
         "wn18rr": _WANG | {"dim": 50, "learning_rate": 0.01 * 4800},
+        "small": SMALL_CLASSIFIED,
     },
     peers={
         "pykeen": Peer("TransH", differs="takes shifts and normals for each other"),

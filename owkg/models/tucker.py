@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from owkg.models import initial, layers, options
-from owkg.models.kind import LABELLED, Kind
+from owkg.models.kind import LABELLED, SMALL_CLASSIFIED, Kind
 from owkg.models.model import Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT, HIGHEST
 
@@ -120,5 +120,6 @@ KIND = Kind(
             "learning_rate": 3e-3,
             "epochs": 500,
         },
+        "small": SMALL_CLASSIFIED | {"batch_size": 256, "learning_rate": 3e-3, "label_smoothing": 0.0},
     },
 )

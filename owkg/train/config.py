@@ -166,7 +166,7 @@ def training(model: object = "complex", *, preset: object = None, **settings: ob
 
     Args:
         model: a name in `owkg.models.MODELS`, in capitals or not.
-        preset: a published recipe, by a name in the `owkg.models.Kind.presets` of the model.
+        preset: a published recipe, by a name in the `presets` of the `owkg.models.Kind`.
         **settings: fields of `Training` and options of the model, by name; `epochs` stand above the `steps`
             of a preset.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -150,13 +151,13 @@ def _stepped(
 
     differentiated = jax.value_and_grad(loss_of, (0, 1, 2), has_aux=True)
     (loss, statistics), (of_shared, *of_own) = differentiated(shared, reach.rows, reach.others)
-    gradients = of_shared, reach.summed(*of_own)
+    of_tables = reach.summed(*of_own)
     if config.gradient_clip:
-        cut = optax.clip_by_global_norm(config.gradient_clip)
-        gradients = cut.update(gradients, cut.init(gradients))[0]
+        cut: Any = optax.clip_by_global_norm(config.gradient_clip)
+        (of_shared, of_tables), _ = cut.update((of_shared, of_tables), None)
     at = step, numbers
-    way, rest = move(at, gradients[0], shared, named(state.optimiser, shared))
-    tables, optimiser, slots = reach.moved(gradients[1], named(state.optimiser, names), at, move)
+    way, rest = move(at, of_shared, shared, named(state.optimiser, shared))
+    tables, optimiser, slots = reach.moved(of_tables, named(state.optimiser, names), at, move)
     params = {name: x + way[name] for name, x in shared.items()} | tables
     bad = jnp.where((state.bad < 0) & ~jnp.isfinite(loss), step, state.bad)
     return State(params, statistics, united(rest, optimiser), state.loss + loss, bad), slots

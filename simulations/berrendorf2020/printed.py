@@ -12,7 +12,7 @@ from owkg.metrics import Estimate, Ties, adjusted_from, evaluate, metric, tasks
 from simulations.berrendorf2020.alignment import correlations
 from simulations.printed import Cell
 
-_TABLE1 = {
+TABLE1 = {
     ("WN18RR", "wn18rr"): {
         "DistMult": ("7,000", "65.8"),
         "ConvE": ("4,412", "78.4"),
@@ -65,7 +65,7 @@ def cells(data: Path) -> Iterator[Cell]:
     for end, rank in (("-1", 9), ("1", 1)):
         ours = _read(rank, rank, 9, "amri").value
         yield Cell(f"section 3.2, AMRI of rank {rank} of 9", end, ours)
-    for (dataset, folder), models in _TABLE1.items():
+    for (dataset, folder), models in TABLE1.items():
         graph = read_graph(data / folder)
         own = candidates(graph)
         yield Cell(

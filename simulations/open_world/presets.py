@@ -72,6 +72,9 @@ _QUICKER = _SAMPLED | {"learning_rate": 1e-2, "num_negatives": 64}
 _ALL = {"training_loop": "1vsall", "loss": "cross_entropy", "n3": 0.0}
 
 
+_THIRTEEN_STEPS = 600
+
+
 def _cpu() -> tuple[Configuration, ...]:
     adaptive = _QUICKER | {"loss": "self_adversarial"}
     beta = _ALL | {"optimiser": "adam", "learning_rate": 3e-3, "hidden": 256}
@@ -117,6 +120,14 @@ def _pool() -> tuple[Configuration, ...]:
         ("TransE 32", "transe", sampled, 400),
     )
     return tuple(Configuration(label, model, own, (steps,)) for label, model, own, steps in given)
+
+
+def _thirteen() -> tuple[Configuration, ...]:
+    """The systems of Zhou et al. (2022), whose RotH is AttE in their files, as on small graphs."""
+    labels = ("TransE", "RotatE", "HAKE", "AttE", "DistMult", "RESCAL", "ComplEx", "TuckER", "BiQUE")
+    labels += ("ConvE", "CompGCN", "InteractE", "HittER")
+    small = {"preset": "small"}
+    return tuple(Configuration(label, label.lower(), small, (_THIRTEEN_STEPS,)) for label in labels)
 
 
 def _paper() -> tuple[Configuration, ...]:
@@ -174,8 +185,9 @@ def _paper() -> tuple[Configuration, ...]:
 PRESETS: dict[str, tuple[Configuration, ...]] = {
     "quick": _quick(),
     "pool": _pool(),
+    "thirteen": _thirteen(),
     "cpu": _cpu(),
     "paper": _paper(),
 }
-"""By name: "quick" for a first look, "pool" for several systems that are looked at once, "cpu" for two cores
-and an hour, "paper" as published."""
+"""By name: "quick" for a first look, "pool" for several systems at once, "thirteen" for those of Zhou et al.
+(2022), "cpu" for two cores and an hour, "paper" as published."""

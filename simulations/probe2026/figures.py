@@ -23,8 +23,8 @@ from owkg.metrics.query_sums import task_weight
 from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.plots.histogram import binned_ranks, rank_edges
 from owkg.plots.ranks import rank_figures
-from simulations.probe2026.models import DataSet, Graphs, Seeds, Tables, data_sets
-from simulations.probe2026.table2 import ROBUSTNESS, SHARPNESS
+from simulations.probe2026.table2 import ROBUSTNESS, SHARPNESS, SYSTEMS
+from simulations.rank_tables import DataSet, Graphs, Seeds, Tables, data_sets
 from simulations.script import Out, Quick, save_table
 
 
@@ -142,5 +142,5 @@ def main(
     Cut short, the same command goes on where it stopped.
     """
     folder = writable_folder(out / "probe")
-    for one in data_sets(kg or (), ranks or (), seeds, quick, folder):
+    for one in data_sets(SYSTEMS, kg or (), ranks or (), seeds, quick, folder):
         draw(one, writable_folder(folder / one.name))

@@ -11,8 +11,8 @@ from owkg.kg import KnowledgeGraph
 from owkg.ranks import read_ranks
 from simulations.probe2026 import figures
 from simulations.probe2026.__main__ import main as MAIN  # noqa: N812
-from simulations.probe2026.models import DataSet
 from simulations.probe2026.table2 import ROBUSTNESS, SHARPNESS, table_2
+from simulations.rank_tables import DataSet
 
 INPUT = Path(__file__).parents[2] / "golden" / "input"
 OWN = ("--kg", INPUT / "graph", "--ranks", INPUT / "oracle.csv", "--ranks", INPUT / "frequency.csv")

@@ -1,38 +1,22 @@
-"""Rank tables behind Table 2 and the figures: of models that are trained here, or of your own."""
+"""Rank tables of models that are trained here, or of your own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
 
 from owkg import evaluation
-from owkg import train as training
 from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph
 from owkg.ranks import annotated, read_ranks
 from simulations.script import data_folder
-from simulations.trained_models import FAMILIES, families, quietly_read, trained_in
+from simulations.trained_models import FAMILIES, families, quietly_read, system
 
-_FACTORED: dict[str, Any] = {"dim": 32, "batch_size": 256}
-_SAMPLED: dict[str, Any] = {"dim": 32, "batch_size": 256, "margin": 6.0, "num_negatives": 32} | {
-    "loss": "logistic",
-    "learning_rate": 1e-2,
-}
-MODELS: dict[str, tuple[str, dict[str, Any], int]] = {
-    "RotatE": ("rotate", _SAMPLED, 4),
-    "ComplEx": ("complex", _FACTORED, 1),
-    "TransE": ("transe", _SAMPLED, 4),
-    "DistMult": ("distmult", _FACTORED, 1),
-}
-"""By name: kind, settings beside the defaults, epochs for each of `EPOCHS`; --quick takes the first two."""
-
-EPOCHS = {"umls": 20, "codex-s": 10}
-"""Of the graphs under OWKG_DATA; `_OTHER` of any other."""
-
-_OTHER = 10
+DEFAULT = ("umls", "codex-s")
+"""Graphs under OWKG_DATA that are taken where none is named."""
 
 Graphs = Annotated[
     list[Path] | None,
@@ -62,9 +46,22 @@ class DataSet:
 
 
 def data_sets(
-    kg: Sequence[Path], ranks: Sequence[Path], seeds: int | None, quick: bool, out: Path
+    systems: Mapping[str, str],
+    kg: Sequence[Path],
+    ranks: Sequence[Path],
+    seeds: int | None,
+    quick: bool,
+    out: Path,
 ) -> list[DataSet]:
-    """The rank tables of your own models, or of `MODELS`, trained where `out` has no such run yet.
+    """The rank tables of your own models, or of `systems`, trained where `out` has no such run yet.
+
+    Args:
+        systems: names of models by their labels; quick takes the first two.
+        kg: folders of graphs; none: those of `DEFAULT`.
+        ranks: rank tables of your own, of one graph.
+        seeds: trainings of each; None: 3, or 1 if quick.
+        quick: whether trainings are short.
+        out: folder of the runs.
 
     Raises:
         ValueError: if rank tables are not of one graph, or two hold models of one name.
@@ -78,11 +75,11 @@ def data_sets(
         return [DataSet(kg[0].name, graph, _own(ranks, graph))]
     folders = list(kg)
     if not folders and not quick:
-        folders = [path for name in EPOCHS if (path := data_folder(name)) is not None]
+        folders = [path for name in DEFAULT if (path := data_folder(name)) is not None]
     graphs = {path.name: quietly_read(path) for path in folders} or {FAMILIES: families()}
     runs = writable_folder(out / "runs" / ("quick" if quick else "whole"))
     return [
-        DataSet(name, graph, _trained(runs / name, graph, seeds or (1 if quick else 3), quick))
+        DataSet(name, graph, _trained(systems, runs / name, graph, seeds or (1 if quick else 3), quick))
         for name, graph in graphs.items()
     ]
 
@@ -104,16 +101,15 @@ def _own(paths: Sequence[Path], graph: KnowledgeGraph) -> dict[str, pl.DataFrame
     return found
 
 
-def _trained(folder: Path, graph: KnowledgeGraph, seeds: int, quick: bool) -> dict[str, pl.DataFrame]:
+def _trained(
+    systems: Mapping[str, str], folder: Path, graph: KnowledgeGraph, seeds: int, quick: bool
+) -> dict[str, pl.DataFrame]:
     found = {}
-    for name in list(MODELS)[: 2 if quick else None]:
-        kind, settings, times = MODELS[name]
-        epochs = times * (4 if quick else EPOCHS.get(folder.name, _OTHER))
-        tables = []
+    for label in list(systems)[: 2 if quick else None]:
+        kind, tables = systems[label], []
         for seed in range(seeds):
-            how = training.training(kind, seed=seed, epochs=epochs, **settings)
-            run = trained_in(folder / kind / str(seed), graph, how, f"{folder.name}, {name}, seed {seed}")
-            table = evaluation.ranks(run.trained, graph, name=name, popularity=True)
+            run = system(folder.name, kind, graph, seed, folder / kind / str(seed), 20 if quick else None)
+            table = evaluation.ranks(run.trained, graph, name=label, popularity=True)
             tables.append(table.with_columns(seed=pl.lit(seed)))
-        found[name] = pl.concat(tables)
+        found[label] = pl.concat(tables)
     return found
