@@ -37,11 +37,13 @@ class Given(NamedTuple):
         query: number of the query.
         answer: entity.
         rule: number of the rule.
+        paths: along the body of a rule r(X,Y); else 1.
     """
 
     query: Int[np.ndarray, "entries"]
     answer: Int[np.ndarray, "entries"]
     rule: Int[np.ndarray, "entries"]
+    paths: Int[np.ndarray, "entries"]
 
 
 class Predictions(NamedTuple):
@@ -184,7 +186,7 @@ class Applied:
                 rows, back = np.unique(entity[query], return_inverse=True)
                 counts = paths.counts(way, rows)
                 at, answer = spread(counts.indptr[back], counts.indptr[back + 1])
-                yield Given(query[at], counts.indices[answer], chosen[which[at]])
+                yield Given(query[at], counts.indices[answer], chosen[which[at]], counts.data[answer])
         if len(self.constant):
             holds = self.known.holds
             query, at = spread(holds.indptr[entity], holds.indptr[entity + 1])
@@ -214,7 +216,7 @@ class Applied:
             keys = _keys(x[any_], body, constant, self.paths.num_entities)
             fact[single] = np.isin(keys[single], self.fact_keys)
             good[any_] &= ~fact
-        return Given(query[good], answer[good], rule[good])
+        return Given(query[good], answer[good], rule[good], np.ones(good.sum(), np.int32))
 
 
 class _Index:
