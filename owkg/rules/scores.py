@@ -111,7 +111,6 @@ def predict(
         raise ArgumentError("aggregate", f"must be one of {', '.join(AGGREGATIONS)}, got {aggregate!r}.")
     applied = Applied(graph, rules)
     n = graph.num_entities
-    train = applied.fact_keys
     frequency = np.bincount(applied.paths.facts[:, 2], minlength=n)
     size, found, confidence = max(1, _SCORES // n), [], rules.confidence
     for begin in range(0, len(queries.entity), size):
@@ -128,8 +127,8 @@ def predict(
         group = _ORDERS[aggregate](pairs // n, starts, confidence[rule])
         if aggregate == "maximum":
             group = _refined(group, frequency[pairs % n])
-        known = np.isin(_keys(some.entity[pairs // n], some.relation[pairs // n], pairs % n, n), train)
-        query, answer, score = _best(pairs, group, known, n, top)
+        known = known_of(applied, some, pairs // n, pairs % n)
+        query, answer, score = best_of(pairs, group, known, n, top)
         found.append((query + begin, answer, score))
         if on_progress is not None:
             on_progress(min(begin + size, len(queries.entity)), len(queries.entity))
@@ -139,6 +138,12 @@ def predict(
 
 def _keys(entity: np.ndarray, relation: np.ndarray, answer: np.ndarray, n: int) -> np.ndarray:
     return (relation * n + entity) * n + answer
+
+
+def known_of(applied: "Applied", queries: Queries, query: np.ndarray, answer: np.ndarray) -> np.ndarray:
+    """Whether answers to these queries are facts of train."""
+    keys = _keys(queries.entity[query], queries.relation[query], answer, applied.paths.num_entities)
+    return np.isin(keys, applied.fact_keys)
 
 
 class Applied:
@@ -293,7 +298,7 @@ def _by_product(query: np.ndarray, starts: np.ndarray, confidence: np.ndarray) -
     return _refined(np.searchsorted(query, query), -np.add.reduceat(np.log1p(-confidence), starts))
 
 
-def _best(
+def best_of(
     pairs: np.ndarray, group: np.ndarray, known: np.ndarray, n: int, top: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(query, answer, score) of the best `top` answers to each query that are not known, and what ties."""
