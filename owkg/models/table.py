@@ -50,7 +50,11 @@ def table_model(config: Table) -> Model:
             "relation": jnp.zeros((num_relations, 1), jnp.float32),
         }
         start = jnp.zeros(2 * num_relations * num_entities + 1, jnp.int32)
-        return params, {"start": start, "candidate": jnp.zeros(1, jnp.int32), "score": jnp.zeros(1, jnp.int32)}
+        return params, {
+            "start": start,
+            "candidate": jnp.zeros(1, jnp.int32),
+            "score": jnp.zeros(1, jnp.int32),
+        }
 
     def graph(facts: Facts, num_entities: int, num_relations: int) -> Statistics:
         rows = jnp.asarray(facts)
@@ -133,11 +137,4 @@ _all: Callable[[Array, Array], Array] = jax.jit(lambda queries, candidates: quer
 _LOOKED_UP = Similarity(_one, _all, lambda queries, tiles: jax.lax.map(partial(_all, queries), tiles))
 
 
-KIND = Kind(
-    "table",
-    Table,
-    table_model,
-    "looked up",
-    "owkg rules",
-    made_by="owkg rules",
-)
+KIND = Kind("table", Table, table_model, "looked up", "owkg rules", made_by="owkg rules")

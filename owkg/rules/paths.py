@@ -99,7 +99,7 @@ class Paths:
             back = first.copy()
             back.data = back.data * cycles[back.indices]
             both = first.multiply(self.steps[self.inverse(b)][rows]).multiply(self.steps[c][rows])
-            found = found - back + both.tocsr()
+            found = found - back + sparse.csr_matrix(both)
         return _without(found.tocsr(), rows)
 
 
