@@ -1,6 +1,7 @@
 """Rules of a graph: all, or a bounded sample, with their support."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -251,7 +252,7 @@ class Constants(NamedTuple):
 def _constant(paths: Paths, least: int, confident: float) -> Rules:
     """The rules r(X,c) <- b(X,d), r(X,c) <- b(X,A) and r(X,c)."""
     known = Constants.of(paths)
-    facts = known.single.shape[1]
+    facts = len(known.relation) - 2 * paths.num_relations
     size = np.asarray(known.holds.sum(0)).ravel().astype(np.int64)
     heads = np.flatnonzero(size[:facts] >= least)
     columns = known.holds.tocsc()
@@ -261,7 +262,7 @@ def _constant(paths: Paths, least: int, confident: float) -> Rules:
     weight = np.asarray(known.holds @ np.ones(len(size))).ravel()
     cost = np.asarray(columns[:, heads].T @ weight).ravel()
     cuts = np.flatnonzero(np.diff((np.cumsum(cost) // _BLOCK).astype(np.int64), prepend=-1))
-    for begin, stop in zip(cuts, [*cuts[1:], len(heads)], strict=True):
+    for begin, stop in zip(cuts, [*cuts[1:], len(heads)], strict=False):
         own = heads[begin:stop]
         met = (columns[:, own].T @ known.holds).tocoo()
         enough = met.data >= least
@@ -279,8 +280,10 @@ def _constant(paths: Paths, least: int, confident: float) -> Rules:
         support[any_[there]] -= np.asarray(both).ravel().astype(np.int64) if there.any() else 0
         good = (head != body) & (support >= least) & (support >= confident * (bodies + PESSIMISM))
         parts.append((head[good], body[good], support[good], bodies[good]))
-    head, body, support, bodies = map(np.concatenate, zip(*parts, strict=True)) if parts else [np.empty(0, int)] * 4
-    hashes = [_signature(columns.indices[a:b]) if b > a else 0 for a, b in zip(columns.indptr, columns.indptr[1:])]
+    head, body, support, bodies = (
+        map(np.concatenate, zip(*parts, strict=True)) if parts else [np.empty(0, int)] * 4
+    )
+    hashes = [_signature(columns.indices[a:b]) if b > a else 0 for a, b in pairwise(columns.indptr)]
     of_relation = np.bincount(known.relation[:facts], size[:facts], 2 * paths.num_relations).astype(np.int64)
     bare = np.flatnonzero(size[:facts] >= max(least, _LEAST_NONE))
     none = np.full(len(bare), -1)
@@ -297,7 +300,7 @@ def _constant(paths: Paths, least: int, confident: float) -> Rules:
 
 def _column_of(known: Constants, keys: np.ndarray, n: int) -> np.ndarray:
     """The columns of these relations and ends, as relation n + end; -1 where there is none."""
-    facts = known.single.shape[1]
+    facts = np.count_nonzero(known.end >= 0)
     held = known.relation[:facts] * n + known.end[:facts]
     place = np.minimum(np.searchsorted(held, keys), facts - 1)
     return np.where(held[place] == keys, place, -1)

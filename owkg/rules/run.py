@@ -186,7 +186,7 @@ def _splits(graph: KnowledgeGraph, splits: list[str] | None) -> list[str] | None
             "splits", f"must be all or splits of the graph, {', '.join(graph.splits)}, got {unknown[0]!r}."
         )
     if not sum(len(graph.splits[name]) for name in found):
-        raise ArgumentError("splits", "must have triples: the graph has none in them; `all` asks every query.")
+        raise ArgumentError("splits", "must have triples, got none of them; all asks every query.")
     return found
 
 

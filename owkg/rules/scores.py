@@ -14,6 +14,8 @@ from owkg.rules.paths import Paths
 AGGREGATIONS = ("maximum", "noisy-or", "non-redundant-noisy-or")
 # Scores of a block of queries, and answers by single rules before they are sorted.
 _SCORES, _ENTRIES = 2**25, 2**24
+# A body that holds of more entities X does not answer which X it is.
+_MOST_ANSWERS = 1000
 # The best rules of an answer that are compared.
 _COMPARED = 64
 
@@ -87,7 +89,9 @@ def predict(
 
     "maximum" compares the confidences of all rules that give an answer, best first, and then how often the
     entity is in train; "noisy-or" is 1 - prod(1 - confidence); "non-redundant-noisy-or" takes only the most
-    confident of rules whose bodies hold of nearly the same pairs, as their `cluster` says.
+    confident of rules whose bodies hold of nearly the same pairs, as their `cluster` says. A rule r(X,c)
+    whose body holds of more than 1,000 entities gives c as an answer, and no X. The 64 best rules of an
+    answer are compared.
 
     Args:
         graph: whose split train the bodies are looked up in.
@@ -112,19 +116,22 @@ def predict(
     applied = Applied(graph, rules)
     n = graph.num_entities
     frequency = np.bincount(applied.paths.facts[:, 2], minlength=n)
-    size, found, confidence = max(1, _SCORES // n), [], rules.confidence
+    best = np.argsort(-rules.confidence, kind="stable")
+    place, confidence, cluster = np.argsort(best), rules.confidence[best], rules.cluster[best]
+    size, found = max(1, _SCORES // n), []
     for begin in range(0, len(queries.entity), size):
         some = Queries(*(column[begin : begin + size] for column in queries))
-        held = np.empty(0, np.int64), np.empty(0, np.int64)
+        held = np.empty(0, np.int64)
         pending: list[Given] = []
         for entries in applied.to(some):
             pending.append(entries)
             if sum(len(one.rule) for one in pending) > _ENTRIES:
-                held, pending = _merged(held, pending, n, confidence, aggregate, rules.cluster), []
-        pairs, rule = _merged(held, pending, n, confidence, aggregate, rules.cluster)
+                held, pending = _merged(held, pending, n, place, aggregate, cluster), []
+        keys = _merged(held, pending, n, place, aggregate, cluster)
+        pairs = keys // max(1, len(place))
         starts = np.flatnonzero(np.diff(pairs, prepend=-1))
         pairs = pairs[starts]
-        group = _ORDERS[aggregate](pairs // n, starts, confidence[rule])
+        group = _ORDERS[aggregate](pairs // n, starts, confidence[keys % max(1, len(place))])
         if aggregate == "maximum":
             group = _refined(group, frequency[pairs % n])
         known = known_of(applied, some, pairs // n, pairs % n)
@@ -162,15 +169,16 @@ class Applied:
         # Rules with constants by head relation and column, and by head relation and constant.
         self.constant = np.flatnonzero((rules.constant >= 0) & (rules.body[:, 0] >= 0))
         body, end, head = rules.body[self.constant, 0], rules.end[self.constant], rules.head[self.constant]
-        facts = self.known.single.shape[1]
+        facts = len(self.known.relation) - directed
         held = self.known.relation[:facts] * n + self.known.end[:facts]
         self.column = np.where(end < 0, facts + body, np.searchsorted(held, body * n + end))
         self.by_column = _Index(head * len(self.known.relation) + self.column)
-        self.by_constant = _Index(head * n + rules.constant[self.constant])
+        self.narrow = self.constant[rules.bodies[self.constant] <= _MOST_ANSWERS]
+        self.by_constant = _Index(rules.head[self.narrow] * n + rules.constant[self.narrow])
         self.bare = np.flatnonzero((rules.constant >= 0) & (rules.body[:, 0] < 0))
         self.by_head = _Index(rules.head[self.bare])
         self.directed = directed
-        self.fact_keys = np.sort(_keys(*self.paths.facts.T, n))
+        self.fact_keys = np.sort(_keys(*(self.paths.facts[:, i] for i in range(3)), n))
 
     def to(self, queries: Queries) -> Iterator[Given]:
         """The answers of each rule, a body or kind at a time."""
@@ -199,8 +207,11 @@ class Applied:
             which, place = self.by_column.of(relation[query] * len(self.known.relation) + column)
             rule = self.constant[place]
             yield self._allowed(queries, query[which], rules.constant[rule], rule, entity[query[which]])
-            which, place = self.by_constant.of(((relation + paths.num_relations) % self.directed) * n + entity)
-            column, rule = self.column[place], self.constant[place]
+            which, place = self.by_constant.of(
+                ((relation + paths.num_relations) % self.directed) * n + entity
+            )
+            rule = self.narrow[place]
+            column = self.column[np.searchsorted(self.constant, rule)]
             at, answer = spread(self.columns.indptr[column], self.columns.indptr[column + 1])
             answer = self.columns.indices[answer]
             yield self._allowed(queries, which[at], answer, rule[at], answer)
@@ -239,28 +250,25 @@ class _Index:
 
 
 def _merged(
-    held: tuple[np.ndarray, np.ndarray],
-    pending: list[Given],
-    n: int,
-    confidence: np.ndarray,
-    aggregate: str,
-    cluster: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(query n + answer, rule) of all entries by query and answer, then confidence, the best first."""
-    pairs = np.concatenate([held[0], *(one.query.astype(np.int64) * n + one.answer for one in pending)])
-    rule = np.concatenate([held[1], *(one.rule.astype(np.int64) for one in pending)])
-    order = np.lexsort((rule, -confidence[rule], pairs))
-    pairs, rule = pairs[order], rule[order]
+    held: np.ndarray, pending: list[Given], n: int, place: np.ndarray, aggregate: str, cluster: np.ndarray
+) -> np.ndarray:
+    """(query n + answer) rules + place of the rule, of all entries that count, increasing.
+
+    `place` of each rule is by confidence, the best first; `cluster` is by place.
+    """
+    count = len(place)
+    keys = [(one.query.astype(np.int64) * n + one.answer) * count + place[one.rule] for one in pending]
+    keys = np.sort(np.concatenate([held, *keys]))
     if aggregate == "non-redundant-noisy-or":
-        _, which = np.unique(cluster[rule], return_inverse=True)
-        first = np.unique(np.stack([pairs, which.ravel()], axis=1), axis=0, return_index=True)[1]
-        chosen = np.sort(first)
-        pairs, rule = pairs[chosen], rule[chosen]
-    elif aggregate == "maximum":
+        of = np.unique(cluster, return_inverse=True)[1].ravel()
+        first = np.unique(keys // count * (of.max() + 1) + of[keys % count], return_index=True)[1]
+        return keys[np.sort(first)]
+    if aggregate == "maximum":
+        pairs = keys // count
         starts = np.flatnonzero(np.diff(pairs, prepend=-1))
         number = np.arange(len(pairs)) - np.repeat(starts, np.diff(np.append(starts, len(pairs))))
-        pairs, rule = pairs[number < _COMPARED], rule[number < _COMPARED]
-    return pairs, rule
+        return keys[number < _COMPARED]
+    return keys
 
 
 def _refined(group: np.ndarray, value: np.ndarray) -> np.ndarray:

@@ -68,7 +68,9 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueri
         ValueError: if there is no train split or nothing in it, or no entity is left to draw negatives from.
     """
     if made_by := MODELS[config.model].made_by:
-        raise ArgumentError("model", f"must be one that is trained, got {config.model!r}: {made_by} makes it.")
+        raise ArgumentError(
+            "model", f"must be one that is trained, got {config.model!r}: {made_by} makes it."
+        )
     facts = kg.joined_splits(graph, ["train"])
     if not len(facts):
         raise ArgumentError("graph", "must have triples in train, got none.")

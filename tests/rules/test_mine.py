@@ -16,7 +16,8 @@ N, R = 7, 2
 def graph() -> KnowledgeGraph:
     rng = np.random.default_rng(5)
     triples = np.unique(
-        np.stack([rng.integers(N, size=34), rng.integers(R, size=34), rng.integers(N, size=34)], axis=1), axis=0
+        np.stack([rng.integers(N, size=34), rng.integers(R, size=34), rng.integers(N, size=34)], axis=1),
+        axis=0,
     ).astype(np.int32)
     entities, relations = tuple(f"e{i}" for i in range(N)), tuple(f"r{i}" for i in range(R))
     return KnowledgeGraph(entities, relations, {"train": triples[:-6], "test": triples[-6:]})
@@ -50,7 +51,9 @@ def test_counts_are_of_paths_of_different_entities(graph: KnowledgeGraph, length
     paths, facts = Paths(graph), directed(graph)
     for body in product(range(2 * R), repeat=length):
         counts = paths.counts(body)
-        assert dict(zip(zip(*counts.nonzero(), strict=True), counts.data, strict=True)) == pairs_of(facts, body)
+        assert dict(zip(zip(*counts.nonzero(), strict=True), counts.data, strict=True)) == pairs_of(
+            facts, body
+        )
         assert (paths.counts(body, np.array([4, 1])).toarray() == counts.toarray()[[4, 1]]).all()
 
 
@@ -77,9 +80,7 @@ def test_rules_are_all_that_groundings_allow(graph: KnowledgeGraph) -> None:
 def test_rule_without_body_orders_all_queries() -> None:
     # 110 heads have the tail 0, and 10 the tail 1: of 120 facts.
     triples = [(x, 0, 0) for x in range(2, 112)] + [(x, 0, 1) for x in range(112, 122)]
-    graph = KnowledgeGraph(
-        tuple(f"e{i}" for i in range(123)), ("r",), {"train": np.array(triples, np.int32)}
-    )
+    graph = KnowledgeGraph(tuple(f"e{i}" for i in range(123)), ("r",), {"train": np.array(triples, np.int32)})
     rules = mine(graph)
     bare = rules.some((rules.constant >= 0) & (rules.body[:, 0] < 0))
     assert [column.tolist() for column in (bare.head, bare.constant, bare.support, bare.bodies)] == [

@@ -134,20 +134,17 @@ def explain(
     engine.read_rules(run)
     scorer, notes = scorer_of(source, "error", reader(how))
     found = engine.explain(run, query, scorer.graph, answers=answers, most=rules)
-    rows = [
-        [
-            str(row["place"]),
-            row["answer"] + (" (train)" if row["known"] else ""),
-            row["rule"],
-            f"{row['support']:,}/{row['bodies']:,}",
-            cell(row["confidence"]),
-        ]
-        for row in found.to_dicts()
-    ]
-    names = ["place", "answer", "rule", "support/bodies", "confidence"]
+    rows = found.to_dicts()
+    lines = []
+    for i, row in enumerate(rows):
+        if i == 0 or row["answer"] != rows[i - 1]["answer"]:
+            known = ", a fact of train" if row["known"] else ""
+            lines.append(f"{row['place']}. {row['answer']}{known}: {row['rules']:,} rules")
+        shares = f"{row['support']:,}/{row['bodies']:,} {cell(row['confidence'])}"
+        lines.append(f"     {row['rule']}  {shares}")
     notes += [] if rows else ["no rule gives an answer"]
     payload = {"run": run, "query": query, "answers": found}
-    show(form, payload, [Table(query, names, rows)] if rows else [], notes=notes)
+    show(form, payload, [], lines, notes=notes)
 
 
 class _MineFirst(TyperGroup):
@@ -162,4 +159,3 @@ rules_app = group(
     "rules", "Rules of a graph: mined, answering queries, and why an answer stands there.", mine, explain,
     cls=_MineFirst,
 )  # fmt: skip
-
