@@ -63,7 +63,7 @@ def plogicnet(
     seed: int = 0,
     config: Training | None = None,
     on_progress: Callable[[int, int], None] | None = None,
-    **mining: int | float,
+    **mining: object,
 ) -> tuple[Rules, Learned]:
     """The rules of pLogicNet, and what it learns with them.
 
@@ -91,27 +91,29 @@ def plogicnet(
             raise ArgumentError(name, f"must be in [0, 1], got {value!r}.")
     config = config or training("transe", **_TRANSE, seed=seed)
     rules = mine(graph, length=2, constants=False, seed=seed, **mining)  # pyright: ignore[reportArgumentType]
-    two = rules.body.shape[1] < 2 or rules.body[:, 1] >= 0
-    forward = (rules.body < graph.num_relations).all(1)
-    rules = rules.some((~np.asarray(two) | forward) & (rules.support >= precision * rules.bodies))
+    shape = (rules.body[:, 1:] < 0).all(1) | (rules.body < graph.num_relations).all(1)
+    rules = rules.some(shape & (rules.support >= precision * rules.bodies))
     if not len(rules.head):
         raise ArgumentError("precision", f"leaves no rule of this graph: make it smaller than {precision}.")
+    rules = rules.some(np.argsort(-rules.confidence, kind="stable"))
     hidden = hidden_of(graph, rules)
     weight, added = rules.support / rules.bodies, np.empty((0, 3), np.int32)
     n = graph.num_entities
     head, tail = hidden.key // n % n, hidden.key % n
     triples = np.stack([head, hidden.key // (n * n), tail], axis=1).astype(np.int32)
+    learned = None
     for turn in range(rounds):
         train = np.concatenate([graph.splits["train"], added])
         trained = _transe(KnowledgeGraph(graph.entities, graph.relations, {"train": train}), config)
         annotated = _sigmoid(score_triples(trained, triples))
         for _ in range(_STEPS):
             weight = weight - _RATE * gradient(hidden, weight, annotated)
-        probability = _sigmoid(hidden.share @ weight)
-        added = triples[probability >= threshold]
+        learned = Learned(trained, hidden, _sigmoid(hidden.share @ weight), weight)
+        added = triples[learned.probability >= threshold]
         if on_progress is not None:
             on_progress(turn + 1, rounds)
-    return rules, Learned(trained, hidden, probability, weight)
+    assert learned is not None
+    return rules, learned
 
 
 def hidden_of(graph: KnowledgeGraph, rules: Rules) -> Hidden:
@@ -119,7 +121,7 @@ def hidden_of(graph: KnowledgeGraph, rules: Rules) -> Hidden:
     n, applied = graph.num_entities, Applied(graph, rules)
     heads = np.unique(rules.head)
     queries = Queries(np.tile(np.arange(n), len(heads)), np.repeat(heads, n))
-    paths, query, answer = features_of(graph, rules, queries, applied)
+    paths, query, answer, _ = features_of(graph, rules, queries, applied)
     new = ~known_of(applied, queries, query, answer)
     paths = paths[new][:, : len(rules.head)].astype(float)
     share = sparse.diags_array(1 / np.asarray(paths.sum(1)).ravel()) @ paths

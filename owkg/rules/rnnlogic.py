@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,6 @@ from scipy import sparse
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.keys import reproducible
 from owkg.kg import KnowledgeGraph
 from owkg.rules.mine import Rules, mine
 from owkg.rules.paths import Paths
@@ -36,37 +35,29 @@ class Features(NamedTuple):
         paths: [pairs, 2 rules]: of each rule for tails, then of each for heads.
         query: of the pair; increasing.
         answer: of the pair.
+        columns: 2 rules.
     """
 
     paths: sparse.csr_matrix
     query: Int[np.ndarray, "pairs"]
     answer: Int[np.ndarray, "pairs"]
-
-
-class Weights(NamedTuple):
-    """The predictor: score(answer) = sum over rules of weight * paths + bias of the answer.
-
-    Attributes:
-        rule: for tails, then for heads.
-        bias: of entities.
-    """
-
-    rule: Float[np.ndarray, "weights"]
-    bias: Float[np.ndarray, "entities"]
+    columns: int
 
 
 def rnnlogic(
     graph: KnowledgeGraph,
     *,
-    rules: int = 100,
+    per_relation: int = 100,
     rounds: int = 3,
     steps: int = 300,
     length: int = 2,
     seed: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
-    **mining: int | float,
-) -> tuple[Rules, Weights]:
-    """The rules r(X,Y) that RNNLogic ends with, and their weights.
+    **mining: object,
+) -> tuple[Rules, Float[np.ndarray, "2 rules"]]:
+    """The rules r(X,Y) that RNNLogic ends with, and their weights for tails and for heads.
+
+    score(answer) = sum over rules of weight * paths along the body, 0 where there is none.
 
     The rules of the first round are the most confident that `mine` finds, those of later ones drawn from the
     generator, twice as many as are chosen. A rule serves both directions of its relation, with a weight for
@@ -74,7 +65,7 @@ def rnnlogic(
 
     Args:
         graph: whose split train is learned.
-        rules: of a relation that are kept.
+        per_relation: rules of a relation that are kept.
         rounds: of expectation and maximisation.
         steps: of the predictor in each round; the last predictor takes twice as many.
         length: of bodies, at most 3.
@@ -88,35 +79,37 @@ def rnnlogic(
     References:
         Qu et al. 2021, RNNLogic: Learning logic rules for reasoning on knowledge graphs, equations 2, 3, 8.
     """
-    for name, value in (("rules", rules), ("rounds", rounds), ("steps", steps)):
+    for name, value in (("per_relation", per_relation), ("rounds", rounds), ("steps", steps)):
         checks.whole(name, value, 1)
     found = mine(graph, length=length, constants=False, seed=seed, **mining)  # pyright: ignore[reportArgumentType]
     if not len(found.head):
-        raise ArgumentError("graph", "must have rules r(X,Y) in train: none was found.")
+        raise ArgumentError("min_confidence", "leaves no rule r(X,Y) of this graph: make it smaller.")
     paths, generator = Paths(graph), Generator(graph.num_relations, length, seed)
-    found = found.some(_best_of_each(found.head, found.confidence, 2 * rules))
+    found = found.some(_best_of_each(found.head, found.confidence, 2 * per_relation))
     asked = queries_of(graph, ["train"])
     for turn in range(rounds):
         features = features_of(graph, found, asked)
-        weights = fitted(features, *_targets(graph, asked, features), graph.num_entities, steps)
-        worth = worths(graph, found, asked, features, weights.rule)
+        weights = fitted(features, targets(graph, asked, features), graph.num_entities, steps)
+        worth = worths(graph, found, asked, features, weights)
         worth += _PRIOR * generator.log_probability(found.head, found.body)
-        chosen = _best_of_each(found.head, worth, rules)
+        chosen = _best_of_each(found.head, worth, per_relation)
         generator.learn(found.head[chosen], found.body[chosen], _softmax(found.head[chosen], worth[chosen]))
         last = turn + 1 == rounds
-        head, body = generator.drawn(rules if last else 2 * rules, likeliest=last)
+        head, body = generator.drawn(per_relation if last else 2 * per_relation, likeliest=last)
         if len((some := scored(paths, head, body)).head):
             found = some
         if on_progress is not None:
             on_progress(turn + 1, rounds)
     features = features_of(graph, found, asked)
-    return found, fitted(features, *_targets(graph, asked, features), graph.num_entities, 2 * steps)
+    weights = fitted(features, targets(graph, asked, features), graph.num_entities, 2 * steps)
+    order = np.argsort(-weights.sum(0), kind="stable")
+    return found.some(order), weights[:, order]
 
 
 def weighted(
     graph: KnowledgeGraph,
     rules: Rules,
-    weights: Weights,
+    weights: Float[np.ndarray, "2 rules"],
     queries: Queries,
     *,
     top: int = 100,
@@ -129,7 +122,7 @@ def weighted(
     for begin in range(0, len(queries.entity), size):
         some = Queries(*(column[begin : begin + size] for column in queries))
         features = features_of(graph, rules, some, applied)
-        score = features.paths @ weights.rule + weights.bias[features.answer]
+        score = features.paths @ weights.ravel()
         group = np.unique(score, return_inverse=True)[1].ravel()
         known = known_of(applied, some, features.query, features.answer)
         query, answer, level = best_of(features.query * n + features.answer, group, known, n, top)
@@ -150,24 +143,22 @@ def features_of(
         parts.append((given.query * n + given.answer, given.rule + count * inverse, given.paths))
         if (total := total + len(given.rule)) > _ENTRIES:
             raise ArgumentError(
-                "rules", f"must be fewer: they give more than {_ENTRIES:,} answers to the queries of train."
+                "per_relation",
+                f"must be smaller: rules give more than {_ENTRIES:,} answers to queries of train.",
             )
     none = (np.empty(0, np.int64),) * 3
     key, column, value = map(np.concatenate, zip(none, *parts, strict=True))
     pairs, row = np.unique(key, return_inverse=True)
     shape = len(pairs), 2 * count
     matrix = sparse.csr_matrix((value.astype(np.float32), (row.ravel(), column)), shape)
-    return Features(matrix, pairs // n, pairs % n)
+    return Features(matrix, pairs // n, pairs % n, 2 * count)
 
 
-def _targets(
-    graph: KnowledgeGraph, queries: Queries, features: Features
-) -> tuple[Float[np.ndarray, "pairs"], Int[np.ndarray, "queries"]]:
-    """(target of each pair, added up over the facts of its query; facts of each query)."""
+def targets(graph: KnowledgeGraph, queries: Queries, features: Features) -> Float[np.ndarray, "pairs"]:
+    """The target of each pair, added up over the facts of its query."""
     facts = _facts(graph, queries)
-    answers = np.diff(facts.indptr)
     own = np.asarray(facts[features.query, features.answer]).ravel().astype(bool)
-    return own * (_ALL * answers[features.query] + 1 - _ALL), answers
+    return own * (_ALL * np.diff(facts.indptr)[features.query] + 1 - _ALL)
 
 
 def _facts(graph: KnowledgeGraph, queries: Queries) -> sparse.csr_matrix:
@@ -181,58 +172,45 @@ def _facts(graph: KnowledgeGraph, queries: Queries) -> sparse.csr_matrix:
 
 
 def gradient(
-    features: Features, target: np.ndarray, weights: Weights
-) -> tuple[float, Weights]:
-    """Cross-entropy of the softmax over all entities, the mean over facts, and its gradient.
-
-    Answers that no rule reaches have their bias alone, and are no targets.
-    """
-    paths, query, answer = features
-    bias = weights.bias.astype(float)
-    score = (paths @ weights.rule + bias[answer]).astype(float)
+    features: Features, target: Float[np.ndarray, "pairs"], weight: np.ndarray, num_entities: int
+) -> tuple[float, np.ndarray]:
+    """Cross-entropy of the softmax over all entities, the mean over facts that are reached; its gradient."""
+    paths, query, *_ = features
+    score = paths @ weight
     starts = np.flatnonzero(np.diff(query, prepend=-1))
-    of = np.cumsum(np.diff(query, prepend=-1) > 0) - 1
-    top = np.maximum(np.maximum.reduceat(score, starts), bias.max())
-    reached, alone = np.exp(score - top[of]), np.exp(bias[answer] - top[of])
-    base = np.exp(bias - bias.max())
-    total = np.add.reduceat(reached - alone, starts) + base.sum() * np.exp(bias.max() - top)
-    asked, facts = np.add.reduceat(target, starts), target.sum() or 1.0
+    sizes = np.diff(starts, append=len(query))
+    top = np.maximum(np.maximum.reduceat(score, starts), 0)
+    reached = np.exp(score - np.repeat(top, sizes))
+    total = np.add.reduceat(reached, starts) + (num_entities - sizes) * np.exp(-top)
+    asked, facts = np.add.reduceat(target, starts), target.sum()
     loss = (asked @ (np.log(total) + top) - target @ score) / facts
-    scale = (asked / total)[of]
-    by_score = ((scale * reached - target) / facts).astype(np.float32)
-    n = len(bias)
-    by_bias = base * (asked / total * np.exp(bias.max() - top)).sum() / facts
-    by_bias += np.bincount(answer, (by_score - scale * alone / facts), n)
-    return float(loss), Weights(paths.T @ by_score, by_bias.astype(np.float32))
+    by_score = np.repeat(asked / total, sizes) * reached - target
+    return float(loss), paths.T @ (by_score / facts).astype(weight.dtype)
 
 
 def fitted(
-    features: Features, target: np.ndarray, facts: np.ndarray, num_entities: int, steps: int
-) -> Weights:
-    """The predictor after full steps of Adam from 0."""
-    weights = Weights(np.zeros(features.paths.shape[1], np.float32), np.zeros(num_entities, np.float32))
-    if not target.any():
-        return weights
+    features: Features, target: Float[np.ndarray, "pairs"], num_entities: int, steps: int
+) -> Float[np.ndarray, "2 rules"]:
+    """The weights after so many steps of Adam from 0, each over all facts."""
+    weight = np.zeros(features.columns, np.float32)
     adam = optax.adam(_RATE)
-    state = adam.init(weights)
-    step = jax.jit(lambda grad, state: adam.update(grad, state))
-    for _ in range(steps):
-        _, grad = gradient(features, target, weights)
-        change, state = step(grad, state)
-        weights = Weights(*(np.asarray(a + b) for a, b in zip(weights, change, strict=True)))
-    return weights
+    state, update = adam.init(weight), jax.jit(adam.update)
+    for _ in range(steps if target.any() else 0):
+        change, state = update(gradient(features, target, weight, num_entities)[1], state)
+        weight += np.asarray(change)
+    return weight.reshape(2, -1)
 
 
 def worths(
     graph: KnowledgeGraph, rules: Rules, queries: Queries, features: Features, weight: np.ndarray
 ) -> Float[np.ndarray, "rules"]:
-    """H of each rule: its score of the answer less the mean over all that are reached, the mean over facts."""
+    """H of each rule: its score of the answer less the mean over all reached ones, averaged over facts."""
     facts = _facts(graph, queries)
     asked = np.diff(facts.indptr)
     own = np.asarray(facts[features.query, features.answer]).ravel()
     reached = np.bincount(features.query, minlength=len(asked))
     better = own - (asked / np.maximum(reached, 1))[features.query]
-    gain = weight * (features.paths.T @ better.astype(np.float32))
+    gain = weight.ravel() * (features.paths.T @ better.astype(np.float32))
     of_relation = np.bincount(graph.splits["train"][:, 1], minlength=graph.num_relations)
     return gain.reshape(2, -1).sum(0) / np.maximum(of_relation[rules.head], 1)
 
@@ -304,9 +282,7 @@ class Generator:
         """
         self.rounds += 1
         key = None if likeliest else jax.random.fold_in(self.key, self.rounds)
-        body, value = (
-            np.asarray(x) for x in _beam(self.params, self.relations, self.length, count, key)
-        )
+        body, value = (np.asarray(x) for x in _beam(self.params, self.relations, self.length, count, key))
         head, place = np.nonzero(np.isfinite(value))
         body = body[head, place]
         return head, np.where(body == 2 * self.relations, -1, body)
@@ -355,17 +331,15 @@ def _learned(params: Params, head: Array, targets: Array, share: Array, steps: i
     def loss(params: Params) -> Array:
         return -(share * _log_probability(params, head, targets)).sum()
 
-    def one(carry: tuple[Params, optax.OptState], _: None) -> tuple[tuple[Params, optax.OptState], None]:
+    def one(carry: tuple[Params, Any], _: None) -> tuple[tuple[Params, Any], None]:
         change, state = adam.update(jax.grad(loss)(carry[0]), carry[1])
-        return (optax.apply_updates(carry[0], change), state), None
+        return (jax.tree.map(jnp.add, carry[0], change), state), None
 
     return jax.lax.scan(one, (params, adam.init(params)), None, length=steps)[0][0]
 
 
 @partial(jax.jit, static_argnames=("relations", "length", "count"))
-def _beam(
-    params: Params, relations: int, length: int, count: int, key: Array | None
-) -> tuple[Array, Array]:
+def _beam(params: Params, relations: int, length: int, count: int, key: Array | None) -> tuple[Array, Array]:
     """(bodies [relations, beam, length], values by which they were chosen; -inf: none)."""
     size = 2 * relations + 1
     token = jnp.arange(relations)[:, None]
