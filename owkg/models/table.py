@@ -1,6 +1,5 @@
 """The table model: scores that are looked up, such as those of rules."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -131,9 +130,9 @@ def _one(query: Array, candidate: Array) -> Array:
     return jnp.take_along_axis(rows, jnp.broadcast_to(ids, shape)[..., None], axis=-1)[..., 0]
 
 
-_all: Callable[[Array, Array], Array] = jax.jit(
-    lambda queries, candidates: queries[:, candidates[:, 0].astype(jnp.int32)]
-)
+@jax.jit
+def _all(queries: Array, candidates: Array) -> Array:
+    return queries[:, candidates[:, 0].astype(jnp.int32)]
 
 
 _LOOKED_UP = Similarity(_one, _all, lambda queries, tiles: jax.lax.map(partial(_all, queries), tiles))
