@@ -62,26 +62,14 @@ def conve_model(config: ConvE) -> Model:
     References:
         Dettmers et al. 2018, Convolutional 2D knowledge graph embeddings, equation 1 and section 4.
     """
-    width = config.dim // config.height
-    flat = (2 * config.height - _KERNEL + 1) * (width - _KERNEL + 1) * config.channels
+    width, shapes = config.dim // config.height, (2 * config.height, _KERNEL, config.channels)
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         *keys, filter_key, bias_key, dense_key = jax.random.split(key, 5)
-        reach = 1 / _KERNEL  # 1 / sqrt(numbers under a filter)
-        shapes = (num_entities, config.dim), (num_relations, config.dim)
-        params = {
-            **initial.drawn_embeddings(keys, initial.xavier_normal, config, *shapes),
-            "entity_bias": jnp.zeros(num_entities, jnp.float32),
-            "filters": initial.uniform_within(filter_key, (_KERNEL, _KERNEL, 1, config.channels), reach),
-            "filters_bias": initial.uniform_within(bias_key, (config.channels,), reach),
-            **layers.affine_init(dense_key, "dense", flat, config.dim),
-        }
-        statistics = {}
-        for name, size in (("input", 1), ("channel", config.channels), ("output", config.dim)):
-            scales, running = layers.norm_init(name, size)
-            params |= scales
-            statistics |= running
-        return params, statistics
+        rows = (num_entities, config.dim), (num_relations, config.dim)
+        params, statistics = network_init((filter_key, bias_key, dense_key), *shapes, config.dim, width)
+        drawn = initial.drawn_embeddings(keys, initial.xavier_normal, config, *rows)
+        return drawn | {"entity_bias": jnp.zeros(num_entities, jnp.float32)} | params, statistics
 
     def form(
         params: Params,
@@ -90,27 +78,9 @@ def conve_model(config: ConvE) -> Model:
         relation: Float[Array, "q d"],
         key: Array | None,
     ) -> tuple[Float[Array, "q d1"], Statistics]:
-        training = key is not None
-        input_key, channel_key, output_key = layers.keys(key, 3)
         x = jnp.concatenate([entity, relation], axis=-1).reshape(-1, 2 * config.height, width, 1)
-        x, statistics = layers.norm("input", params, statistics, x, training=training)
-        x = layers.dropout(input_key, config.input_dropout, x)
-        x = jax.lax.conv_general_dilated(
-            x,
-            params["filters"],
-            (1, 1),
-            "VALID",
-            dimension_numbers=("NHWC", "HWIO", "NHWC"),
-            precision=HIGHEST,
-        )
-        x = x + params["filters_bias"]
-        x, statistics = layers.norm("channel", params, statistics, x, training=training)
-        x = layers.dropout(channel_key, config.channel_dropout, jax.nn.relu(x), whole=(1, 2))
-        x = layers.affine("dense", params, x.reshape(len(x), flat))
-        x = layers.dropout(output_key, config.output_dropout, x)
-        x, statistics = layers.norm("output", params, statistics, x, training=training)
-        x = jax.nn.relu(x)
-        return jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=-1), statistics
+        rates = config.input_dropout, config.channel_dropout, config.output_dropout
+        return network(params, statistics, x, key, rates, whole=(1, 2))
 
     return Model(
         "conve",
@@ -121,6 +91,55 @@ def conve_model(config: ConvE) -> Model:
         DOT,
         entity_params=("entity", "entity_bias"),
     )
+
+
+def network_init(
+    keys: tuple[Array, Array, Array], rows: int, kernel: int, channels: int, dim: int, width: int
+) -> tuple[Params, Statistics]:
+    """Parameters and statistics of `network`, from pictures of rows x width numbers to dim numbers."""
+    flat = (rows - kernel + 1) * (width - kernel + 1) * channels
+    reach = 1 / kernel  # 1 / sqrt(numbers under a filter)
+    params = {
+        "filters": initial.uniform_within(keys[0], (kernel, kernel, 1, channels), reach),
+        "filters_bias": initial.uniform_within(keys[1], (channels,), reach),
+        **layers.affine_init(keys[2], "dense", flat, dim),
+    }
+    statistics = {}
+    for name, size in (("input", 1), ("channel", channels), ("output", dim)):
+        scales, running = layers.norm_init(name, size)
+        params |= scales
+        statistics |= running
+    return params, statistics
+
+
+def network(
+    params: Params,
+    statistics: Statistics,
+    x: Float[Array, "q rows width 1"],
+    key: Array | None,
+    rates: tuple[float, float, float],
+    *,
+    whole: tuple[int, ...],
+) -> tuple[Float[Array, "q d1"], Statistics]:
+    """Queries of pictures, and a last column of ones, by which candidates give their bias.
+
+    `rates` are of dropout: of the picture, of channels (together along the axes `whole`), of the query.
+    """
+    training = key is not None
+    input_key, channel_key, output_key = layers.keys(key, 3)
+    x, statistics = layers.norm("input", params, statistics, x, training=training)
+    x = layers.dropout(input_key, rates[0], x)
+    x = jax.lax.conv_general_dilated(
+        x, params["filters"], (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"), precision=HIGHEST
+    )
+    x = x + params["filters_bias"]
+    x, statistics = layers.norm("channel", params, statistics, x, training=training)
+    x = layers.dropout(channel_key, rates[1], jax.nn.relu(x), whole=whole)
+    x = layers.affine("dense", params, x.reshape(len(x), -1))
+    x = layers.dropout(output_key, rates[2], x)
+    x, statistics = layers.norm("output", params, statistics, x, training=training)
+    x = jax.nn.relu(x)
+    return jnp.concatenate([x, jnp.ones_like(x[:, :1])], axis=-1), statistics
 
 
 KIND = Kind(

@@ -62,15 +62,17 @@ def import_embeddings(
     arrays = in_halves(found, name, layout)
     chosen = _built(path, name, said | _deduced(path, name, arrays), options)
     _note_other(found, options)
-    if chosen.config.reciprocal:
-        relation_order = np.concatenate([relation_order, len(relation_order) + relation_order])
     if chosen.phase_unit:
         for key in arrays.keys() & {"relation", "relation_inverse"}:
             arrays[key] = as_scaled(found, chosen, arrays[key], relation_layout)
     _join_inverse(path, chosen, arrays)
     params, statistics = _fitted(path, chosen, arrays, graph)
-    orders = dict.fromkeys(chosen.entity_params, entity_order) | {"relation": relation_order}
-    params |= {name: params[name][order] for name, order in orders.items()}
+    orders = dict.fromkeys(chosen.entity_params, entity_order)
+    orders |= dict.fromkeys(chosen.relation_params, relation_order)
+    for name, order in orders.items():
+        # Inverse relations stand below the relations.
+        halves = range(0, len(params[name]), len(order))
+        params[name] = params[name][np.concatenate([at + order for at in halves])]
     facts = graph.splits.get("train", np.empty((0, 3), np.int32))
     statistics |= chosen.of_graph(facts, **graph.sizes)
     return Trained(chosen, *jax.tree.map(jnp.asarray, (params, statistics)))

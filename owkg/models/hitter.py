@@ -94,26 +94,27 @@ def hitter_model(config: HittER) -> Model:
     ) -> tuple[Array, Statistics]:
         if side == "head":
             relation = relation + params["relation"].shape[0] // 2
-        keys = layers.keys(key, 6)
+        keys = layers.keys(key, 4)
         near, along = jnp.moveaxis(statistics["neighbours"][entity], -1, 0)
         there = near >= 0
         if answer is not None:
             there &= ~((near == answer[:, None]) & (along == relation[:, None]))
         given, others = params["entity"][entity], params["entity"][near]
         if key is not None:
-            seen = jax.random.bernoulli(keys[0], 1 - config.context_dropout, (len(entity), 1))
-            hidden = jax.random.bernoulli(keys[1], config.masked, (len(entity), 1))
+            of_context, of_source = jax.random.split(jax.random.fold_in(key, len(keys)))
+            seen = jax.random.bernoulli(of_context, 1 - config.context_dropout, (len(entity), 1))
+            hidden = jax.random.bernoulli(of_source, config.masked, (len(entity), 1))
             there, given = there & seen, jnp.where(hidden, params["marks"][_HIDDEN], given)
         entities = jnp.concatenate([given[:, None], others], axis=1)
         relations = jnp.concatenate([relation[:, None], along], axis=1)
-        triples = _triples(params, config, entities, params["relation"][relations], keys[2], keys[3])
+        triples = _triples(params, config, entities, params["relation"][relations], keys[0], keys[1])
         marks = params["marks"]
         kinds = jnp.stack([marks[_SOURCE]] + [marks[_NEIGHBOUR]] * near.shape[1])
         begin = jnp.broadcast_to(marks[_BEGIN_CONTEXT], (len(entity), 1, config.dim))
         read = jnp.concatenate([jnp.ones((len(entity), 2), bool), there], axis=1)
         context = jnp.concatenate([begin, triples + kinds], axis=1)
-        found = _read("upper", params, config, context, read, keys[4])
-        return layers.dropout(keys[5], config.output_dropout, found), statistics
+        found = _read("upper", params, config, context, read, keys[2])
+        return layers.dropout(keys[3], config.output_dropout, found), statistics
 
     return Model(
         "hitter",

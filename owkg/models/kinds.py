@@ -9,6 +9,7 @@ from owkg.models import (
     atth,
     betae,
     bique,
+    compgcn,
     conve,
     cp,
     distmult,
@@ -23,6 +24,7 @@ from owkg.models import (
     refe,
     refh,
     rescal,
+    rgcn,
     rotate,
     rote,
     roth,
@@ -38,7 +40,7 @@ from owkg.models.model import Model
 _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, betae)
 _FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
 _FILES += (transh, hake, mode, murp, roth, refh, atth)
-_FILES += (hitter,)
+_FILES += (rgcn, compgcn, hitter)
 
 
 class _Registered(Mapping[str, Kind]):

@@ -78,6 +78,7 @@ class Model:
             all answers of a query count its first.
         complex_params: the arrays whose rows are real parts, then as many imaginary parts.
         entity_params: the arrays with a row an entity; candidates are made of no others.
+        relation_params: the arrays with a row a relation, or two, those of the inverse relations below.
         factors: (rows of entities, of relations, of answers) of facts to the rows that a penalty is of, each
             with its weight; None: those rows.
         retract: parameters, or rows of some of them by their names, to those that the model allows, row by
@@ -96,6 +97,7 @@ class Model:
     sees_answers: bool = False
     complex_params: tuple[str, ...] = ()
     entity_params: tuple[str, ...] = ("entity",)
+    relation_params: tuple[str, ...] = ("relation",)
     factors: Callable[[Array, Array, Array], Factors] | None = None
     phase_unit: float = 0.0
     retract: Callable[[Params], Params] | None = None

@@ -86,14 +86,14 @@ def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshL
         raise ArgumentError(
             "devices", f"must be all {seen} of the {processes} processes, or not given, got {devices}."
         )
+    if devices > 1 and config.built().of_neighbours:
+        raise ArgumentError(
+            "devices", f"must be 1 for {config.model}, whose scores are of neighbours too, got {devices}."
+        )
     if devices > seen:
         raise ArgumentError("devices", f"must be at most the {seen} that JAX sees, got {devices}.")
     if devices == 1:
         return None
-    if config.built().of_neighbours:
-        raise ArgumentError(
-            "devices", f"must be 1 for {config.model}, whose scores are of neighbours too, got {devices}."
-        )
     if config.training_loop == "negatives" and config.batch_size % devices:
         raise ArgumentError(
             "batch_size", f"must be a multiple of the {devices} devices, got {config.batch_size}."

@@ -46,7 +46,7 @@ def same(own, other):
 def made(request):
     """A model with its parameters and statistics."""
     scorer = model(request.param, **SMALL.get(request.param, {"dim": 5}))
-    return jax.jit(lambda key: Trained(scorer, *scorer.init(key, N, M)))(jax.random.key(1))
+    return jax.jit(lambda key: Trained(scorer, *scorer.begun(key, N, M, drawn(2, 60))))(jax.random.key(1))
 
 
 @pytest.mark.parametrize("side", ["head", "tail"])

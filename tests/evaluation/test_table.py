@@ -136,13 +136,16 @@ def test_double_precision_tells_apart_what_ties_in_single():
     assert not jax.config.jax_enable_x64
 
 
-@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "rotate", "rescal"])
+@pytest.mark.parametrize("name", ["transe", "distmult", "complex", "rotate", "rescal", "rgcn", "interacte"])
 def test_double_precision_as_of_the_score_matrix(name):
-    scorer = model(name, dim=4)
-    trained = Trained(scorer, *scorer.init(jax.random.key(0), 19, 2))
+    scorer = model(name, **{"interacte": {"dim": 12, "height": 2, "kernel": 3}}.get(name, {"dim": 4}))
     triples = GRAPH.splits["test"]
+    trained = Trained(scorer, *scorer.begun(jax.random.key(0), 19, 2, triples))
     with jax.enable_x64(True):
-        wide = jax.tree.map(lambda array: jax.numpy.asarray(array, np.float64), trained)
+        floating = jax.numpy.floating
+        wide = jax.tree.map(
+            lambda x: x.astype(np.float64) if jax.numpy.issubdtype(x.dtype, floating) else x, trained
+        )
         scores = np.asarray(score_all(wide, triples[:, 0], triples[:, 1], "tail"))
     assert scores.dtype == np.float64
     expected = rank_table(GRAPH, scores, triples, "tail", popularity=False, model=None)
@@ -154,3 +157,10 @@ def test_double_precision_as_of_the_score_matrix(name):
 def test_precision_is_one_of_two():
     with pytest.raises(ValueError, match="`precision` must be float32 or float64, got 'half'"):
         ranks(TRAINED, GRAPH, precision="half")
+
+
+def test_an_encoder_without_its_graph():
+    scorer = model("rgcn", dim=4)
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), 19, 2))
+    with pytest.raises(ValueError, match=r"`trained` must have the array edge_fact .*\(rgcn\), got none"):
+        ranks(trained, GRAPH)

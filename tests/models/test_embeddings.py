@@ -371,3 +371,23 @@ def test_published_embeddings_score_by_their_formula(owkg_data, name):
     np.testing.assert_allclose(score(found, *triples.T), tails, rtol=1e-5)
     every = score_all(found, triples[:, 2], triples[:, 1], "head")
     np.testing.assert_allclose(every[np.arange(20), triples[:, 0]], heads, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["rgcn", "compgcn"])
+def test_an_encoder_takes_its_graph_from_train(tmp_path, name):
+    """Whose ids may have another order than those of the file."""
+    built, facts = model(name, dim=4), np.array([[0, 0, 1], [2, 1, 1], [0, 1, 2]], np.int32)
+    trained = Trained(built, *built.begun(jax.random.key(0), 3, 2, facts))
+    path = tmp_path / "e.npz"
+    write_embeddings(path, trained, entities=GRAPH.entities, relations=GRAPH.relations)
+    assert not [array for array in read_embeddings(path).arrays if array.startswith("edge")]
+    turned = (2, 1, 2) - facts * (1, 1, 1)
+    other = KnowledgeGraph(GRAPH.entities[::-1], GRAPH.relations[::-1], {"train": turned.astype(np.int32)})
+    np.testing.assert_allclose(
+        score_all(import_embeddings(path, other, name), [0, 2], [0, 1], "head")[:, ::-1],
+        score_all(trained, [2, 0], [1, 0], "head"),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+    with pytest.raises(ValueError, match=f"`graph` must have triples in train, which {name} scores by"):
+        import_embeddings(path, GRAPH, name)

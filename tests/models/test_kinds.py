@@ -36,6 +36,18 @@ def test_dim_is_a_whole_number(name, dim):
         ("ghost", {}, "`model` must be one of transe, .*, got 'ghost'"),
         (3, {}, "`model` must be one of .*, got 3"),
         ("complex", {"norm": 1}, "`norm` is no option of complex; its options are dim, reciprocal"),
+        ("rgcn", {"dim": 10, "blocks": 4}, "`blocks` must divide `dim` 10, got 4"),
+        (
+            "compgcn",
+            {"decoder": "complex"},
+            "`decoder` must be 'conve' or 'distmult' or 'transe', got 'compl",
+        ),
+        ("compgcn", {"decoder": "conve", "height": 30}, "`height` must divide `encoded_dim` 200 into a pict"),
+        (
+            "compgcn",
+            {"decoder": "conve", "reciprocal": False},
+            "`reciprocal` must be True for the decoder con",
+        ),
         ("transe", {"norm": 3}, "`norm` must be 1 or 2, got 3"),
         ("transe", {"norm": True}, "`norm` must be 1 or 2, got True"),
         ("transe", {"margin": -1.0}, "`margin` must be finite and at least 0, got -1"),

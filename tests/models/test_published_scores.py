@@ -1,6 +1,7 @@
 """Models against scores by the code of their authors, for small random parameters (OWKG_DATA)."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -118,6 +119,62 @@ def hake():
 def mode():
     z = fixture("mode")
     return {"dim": 6}, {name: z[name] for name in ("entity", "relation")}, {}
+
+
+def compgcn(z):
+    """Options, parameters, statistics and facts; the bias before the normalisation moves its mean."""
+    norms = {"conv1_bn": "layer0"}
+    decoder = next(one for one in ("conve", "distmult", "transe") if one in str(z["name"]))
+    options = {
+        "dim": 6, "encoded_dim": 8, "decoder": decoder, "composition": str(z["name"]).split("_")[-1],
+        "margin": 9.0, "reciprocal": decoder != "transe", "height": 2, "channels": 3, "kernel": 3,
+    }  # fmt: skip
+    params = {"entity": z["init_embed"], "relation": z["init_rel"], "loop0": z["conv1_loop_rel"]}
+    params |= {"in0": z["conv1_w_in"], "out0": z["conv1_w_out"]}
+    params |= {"loop_to0": z["conv1_w_loop"], "rel0": z["conv1_w_rel"]}
+    if decoder != "transe":
+        params["entity_bias"] = z["bias"]
+    if decoder == "conve":
+        norms |= {"bn0": "input", "bn1": "channel", "bn2": "output"}
+        params |= {"filters": z["m_conv1_weight"].transpose(2, 3, 1, 0), "filters_bias": z["m_conv1_bias"]}
+        dense = z["fc_weight"].reshape(8, 3, 2, 2).transpose(2, 3, 1, 0).reshape(-1, 8)
+        params |= {"dense_weight": dense, "dense_bias": z["fc_bias"]}
+    own, statistics = normalised(z, norms)
+    statistics["layer0_mean"] = statistics["layer0_mean"] - z["conv1_bias"]
+    return options, params | own, statistics, norms
+
+
+@pytest.mark.parametrize("composition", ["corr", "sub", "mult"])
+@pytest.mark.parametrize("decoder", ["conve", "distmult", "transe"])
+def test_compgcn_by_its_authors_in_training_too(decoder, composition):
+    """Scores of all queries in one batch, and what the normalisations then hold."""
+    name = f"compgcn_{decoder}_{composition}"
+    z = fixture(name) | {"name": name}
+    options, params, statistics, norms = compgcn(z)
+    dropout = {f"{one}_dropout": 0.0 for one in ("graph", "encoded", "channel", "output")}
+    built = model("compgcn", **options, **dropout)
+    params, statistics = jax.tree.map(jnp.asarray, (params, statistics))
+    statistics |= built.of_graph(z["triples"].astype(np.int32), ENTITIES, RELATIONS)
+    asked = [x.ravel() for x in np.meshgrid(np.arange(ENTITIES), np.arange(2 * RELATIONS), indexing="ij")]
+    tail, key = asked[1] < RELATIONS, jax.random.key(0)
+    encoded, after = built.encode(params, statistics, key=key)
+    if decoder == "conve":  # one batch, as inverse relations are rows too
+        queries, after = built.query(encoded, after, *asked, "tail", key=key)
+        scores = built.similarity.all(queries, built.candidates(encoded))
+        np.testing.assert_allclose(scores, z["train_scores"].reshape(scores.shape), rtol=2e-5, atol=5e-6)
+    for theirs, ours in norms.items():
+        bias = z["conv1_bias"] if ours == "layer0" else 0
+        np.testing.assert_allclose(
+            after[f"{ours}_mean"] + bias, z[f"{theirs}_running_mean_after"], rtol=1e-5, atol=1e-6
+        )
+        np.testing.assert_allclose(after[f"{ours}_variance"], z[f"{theirs}_running_var_after"], rtol=1e-5)
+    plain = replace(built, encode=None)
+    ways = {"scores": Trained(built, params, after), "train_scores": Trained(plain, encoded, after)}
+    for name, trained in list(ways.items())[: 1 if decoder == "conve" else 2]:
+        expected = z[name].reshape(len(tail), ENTITIES)
+        for side, own, shift in (("tail", tail, 0), ("head", ~tail, RELATIONS)):
+            got = score_all(trained, asked[0][own], asked[1][own] - shift, side)
+            np.testing.assert_allclose(got, expected[own], rtol=2e-5, atol=5e-6)
 
 
 CASES = {

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import special
+from scipy import linalg, special
 
 from owkg.models import MODELS, Model, Trained, model, score, score_all
 
@@ -90,8 +90,12 @@ def conve(p, c, h, r, t):
     picture = np.concatenate(
         [p["entity"][h].reshape(c.height, width), p["relation"][r].reshape(c.height, width)]
     )
+    return _of_picture(p, c, picture, t)
+
+
+def _of_picture(p, c, picture, t):
     picture = _normed(p, "input", picture[:, :, None])[:, :, 0]
-    rows, columns = 2 * c.height - 2, width - 2
+    rows, columns = (size - 2 for size in picture.shape)
     maps = np.zeros((rows, columns, c.channels))
     for y in range(rows):
         for x in range(columns):
@@ -281,6 +285,59 @@ def mode(p, c, h, r, t):
     return c.margin - np.abs(p["entity"][h] * p["relation"][r] - p["entity"][t]).sum()
 
 
+# Of encoders; entity 6 has none, and one fact is a loop.
+FACTS = np.array(
+    [[0, 0, 1], [1, 2, 0], [2, 2, 2], [3, 1, 1], [3, 0, 1], [4, 0, 5], [5, 1, 3], [0, 2, 5]], np.int32
+)
+
+
+def _messages():
+    """(receiver, sender, directed relation, facts that way of the receiver, of the sender)."""
+    for way, (to, of) in enumerate(((0, 2), (2, 0))):
+        for fact in FACTS:
+            counts = ((FACTS[:, to] == fact[at]).sum() for at in (to, of))
+            yield fact[to], fact[of], fact[1] + way * M, *counts
+
+
+def rgcn(p, c, h, r, t):
+    def matrix(layer, relation):
+        if not c.blocks:
+            shares = p[f"relation_bases{layer}"][relation]
+            return sum(share * basis for share, basis in zip(shares, p[f"bases{layer}"], strict=True))
+        return linalg.block_diag(*np.split(p[f"relation_blocks{layer}"][relation], c.blocks))
+
+    x = np.maximum(p["entity"] + p["bias"], 0)
+    for layer in range(c.layers):
+        new = x @ p[f"self{layer}"]
+        for to, of, relation, count, _ in _messages():
+            new[to] += x[of] @ matrix(layer, relation) / count
+        x = new if layer == c.layers - 1 else np.maximum(new, 0)
+    return (x[h] * p["relation"][r] * x[t]).sum()
+
+
+def compgcn(p, c, h, r, t):
+    def phi(x, r):
+        if c.composition == "corr":
+            return np.array([sum(x[i] * r[(k + i) % len(x)] for i in range(len(x))) for k in range(len(x))])
+        return x - r if c.composition == "sub" else x * r
+
+    x, relations = p["entity"], p["relation"]
+    relations = relations if c.reciprocal else np.concatenate([relations, -relations])
+    for i in range(c.layers):
+        new = np.array([phi(row, p[f"loop{i}"][0]) @ p[f"loop_to{i}"] for row in x])
+        for to, of, relation, *counts in _messages():
+            if counts[1]:
+                way = "in" if relation < M else "out"
+                new[to] += phi(x[of], relations[relation]) @ p[f"{way}{i}"] / math.sqrt(math.prod(counts))
+        x, relations = np.tanh(_normed(p, f"layer{i}", new / 3)), relations @ p[f"rel{i}"]
+    if c.decoder == "transe":
+        return c.margin - np.abs(x[h] + relations[r] - x[t]).sum()
+    if c.decoder == "distmult":
+        return (x[h] * relations[r] * x[t]).sum() + p["entity_bias"][t]
+    picture = np.array([x[h], relations[r]]).T.reshape(2 * c.height, -1)
+    return _of_picture(p | {"entity": x}, c, picture, t)
+
+
 def _normalised(x, scale, shift):
     return (x - x.mean()) / np.sqrt(x.var() + 1e-12) * scale + shift
 
@@ -345,6 +402,8 @@ FORMULAS: dict[str, Callable[..., float]] = {
     "roth": roth,
     "refh": refh,
     "atth": atth,
+    "rgcn": rgcn,
+    "compgcn": compgcn,
     "hitter": hitter,
 }
 
@@ -377,6 +436,13 @@ OPTIONS = {
     "roth": [{"dim": 4}],
     "refh": [{"dim": 4}],
     "atth": [{"dim": 4}],
+    "rgcn": [{"dim": 4}, {"dim": 6, "blocks": 3, "layers": 2, "reciprocal": True}],
+    "compgcn": [
+        {"dim": 5, "encoded_dim": 4, "layers": 2},
+        {"dim": 3, "encoded_dim": 4, "composition": "sub", "decoder": "transe", "reciprocal": False},
+        {"dim": 4, "encoded_dim": 12, "composition": "mult", "decoder": "conve", "height": 3, "channels": 2}
+        | {"kernel": 3},
+    ],
     "hitter": [{"dim": 4, "heads": 2, "hidden": 6, "triple_layers": 1, "context_layers": 2, "neighbours": 9}],
     "interacte": [
         {"dim": 18, "height": 3, "kernel": 3, "channels": 2},
@@ -388,7 +454,6 @@ CASES = [
     for name in OPTIONS
     for i, options in enumerate(OPTIONS[name])
 ]
-FACTS = np.random.default_rng(9).integers(0, (N, M, N), (12, 3)).astype(np.int32)
 H, R, T = (np.random.default_rng(8).integers(0, size, 40) for size in (N, M, N))
 
 
@@ -406,7 +471,7 @@ class Case(NamedTuple):
 def case(request):
     name, options = request.param
     built = model(name, **options)
-    init = jax.jit(lambda key: built.begun(key, N, M, FACTS))
+    init, known = jax.jit(lambda key: built.begun(key, N, M, FACTS)), built.graph_shapes(N, M)
     params, statistics = init(jax.random.key(0))
     rng = np.random.default_rng(0)
 
@@ -417,7 +482,13 @@ def case(request):
 
     fixed = {"protate": ("entity", "relation")}.get(name, ())
     params = {key: array if key in fixed else moved(array) for key, array in params.items()}
-    return Case(name, built, init, params, {key: moved(array) for key, array in statistics.items()})
+    return Case(
+        name,
+        built,
+        init,
+        params,
+        {key: array if key in known else moved(array) for key, array in statistics.items()},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -432,10 +503,11 @@ def scores(case):
         each, every = partial(score, own), partial(score_all, own)
         shards = [every(H, R, "tail", ids) for ids in ([0, 1, 2], [3, 4, 5, 6])]
         if built.config.reciprocal:
-            inverse = params | {"relation": jnp.roll(params["relation"], M, axis=0)}
+            done = own.encoded()
+            inverse = done.params | {"relation": jnp.roll(done.params["relation"], M, axis=0)}
             # Of a model that knows facts, those of the inverse relations.
-            known = statistics | built.of_graph(FACTS[:, ::-1], N, M)
-            asked = score_all(Trained(built, inverse, known), T, R, "tail")
+            known = done.statistics | built.of_graph(FACTS[:, ::-1], N, M)
+            asked = score_all(Trained(done.model, inverse, known), T, R, "tail")
         else:
             asked = each(np.arange(N), R[:, None], T[:, None])
         narrow = {key: array.astype(jnp.bfloat16) for key, array in params.items()}
@@ -447,7 +519,7 @@ def scores(case):
             "tails in shards": jnp.concatenate(shards, axis=1),
             "heads": every(T, R, "head"),
             "heads otherwise": asked,
-            "narrow query": built.query(narrow, statistics, H, R, "tail")[0],
+            "narrow query": replace(own, params=narrow).queries(H, R, "tail"),
             "narrow": score_all(replace(own, params=narrow), H, R, "tail"),
             "rounded": score_all(replace(own, params=rounded), H, R, "tail"),
         }
@@ -490,7 +562,24 @@ def test_bfloat16_scores_are_near_in_float32(case, scores):
     assert np.abs(got - expected).max() <= 0.05 * max(1, np.abs(expected).max())
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if model(name).graph])
+def test_entities_in_another_order_have_the_same_scores(name):
+    built, order = model(name, dim=8), np.random.default_rng(5).permutation(N)  # where each goes
+    params, statistics = built.begun(jax.random.key(1), N, M, FACTS)
+    moved = np.stack([order[FACTS[:, 0]], FACTS[:, 1], order[FACTS[:, 2]]], 1)[::-1].astype(np.int32)
+    turned = {key: x[np.argsort(order)] if key.startswith("entity") else x for key, x in params.items()}
+    other = Trained(built, turned, statistics | built.of_graph(moved, N, M))
+    scores = score_all(Trained(built, params, statistics), H, R, "tail")
+    np.testing.assert_allclose(
+        score_all(other, order[H], R, "tail")[:, order], scores, rtol=1e-4, atol=1e-5 * np.abs(scores).max()
+    )
+
+
 # --- what training needs
+
+
+def encoded(built, params, statistics, key):
+    return built.encode(params, statistics, key=key) if built.encode else (params, statistics)
 
 
 def test_gradients_are_finite_at_initial_values_and_where_everything_coincides(case):
@@ -501,8 +590,9 @@ def test_gradients_are_finite_at_initial_values_and_where_everything_coincides(c
         total = 0.0
         for side, entity in (("tail", H), ("head", T)):
             for key in (None, jax.random.key(5)):
-                queries, _ = built.query(params, statistics, entity, R, side, key=key)
-                candidates = built.candidates(params)
+                rows, running = encoded(built, params, statistics, key)
+                queries, _ = built.query(rows, running, entity, R, side, key=key)
+                candidates = built.candidates(rows)
                 total += built.similarity.all(queries, candidates).sum()
                 total += built.similarity.one(queries[:, None], candidates[None]).sum()
         return total
@@ -523,7 +613,8 @@ def test_both_forms_of_the_similarity_have_the_same_gradients(case):
 
     @jax.jit
     def gradients(params, statistics):
-        both = built.query(params, statistics, H, R, "tail")[0], built.candidates(params)
+        own = Trained(built, params, statistics).encoded()
+        both = own.queries(H, R, "tail"), own.candidates()
         one = jax.grad(loss(lambda q, c: built.similarity.one(q[:, None], c[None])), (0, 1))(*both)
         return one, jax.grad(loss(built.similarity.all), (0, 1))(*both)
 

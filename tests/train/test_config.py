@@ -66,6 +66,10 @@ def test_options_of_the_model_may_be_changed_too():
         ({"schedule": "up"}, "`schedule` must be"),
         ({"precision": "float16"}, "`precision` must be 'float32' or 'bfloat16', got 'float16'"),
         ({"seed": 2**32}, "`seed` must be below 2**32, got 4294967296"),
+        (
+            {"model": "rgcn", "training_loop": "negatives", "loss": "logistic", "updates": "rows"},
+            "`updates` must be dense or auto for rgcn, whose scores are of neighbours too, got 'rows'",
+        ),
         ({"decay": 1.1}, "`decay` must be at most 1, got 1.1"),
         ({"seed": -1}, "`seed` must be a whole number of at least 0, got -1"),
     ],

@@ -194,6 +194,8 @@ def test_refused_devices(ring, tmp_path, monkeypatch):
         train(ring, config, tmp_path / "run", devices=2)
     with pytest.raises(ValueError, match="`devices` must be a whole number of at least 1, got 0"):
         train(ring, config, tmp_path / "run", devices=0)
+    with pytest.raises(ValueError, match="`devices` must be 1 for rgcn, whose scores are of neighbours too"):
+        layout_of(training("rgcn"), ring.num_entities, 2)
     monkeypatch.setattr(jax, "device_count", lambda: 6)
     with pytest.raises(ValueError, match="`batch_size` must be a multiple of the 3 devices, got 8"):
         train(ring, config, tmp_path / "run", devices=3)

@@ -1,5 +1,7 @@
 """A step's objective against the same written out for each query in NumPy; optimisers; penalties."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -157,6 +159,33 @@ def test_penalties_of_the_embeddings_that_are_used(ring):
             used = np.stack([modulus["entity"][e], modulus["relation"][inverse], modulus["entity"][a]])
             penalty += (0.5 * used**3 + 0.25 * used**2).sum() / 4
     assert value - plain == pytest.approx(penalty, rel=1e-4)
+
+
+def test_an_encoder_is_asked_once_and_penalties_are_of_its_rows(ring):
+    """Twice the entities, by `encode` or in the parameters; `query` is told the answers if it says so."""
+    config = training("complex", dim=4, init_scale=1.0, n3=0.5)
+    parts, sizes = queries(ring, config)
+    state, told, model = init_state(config, sizes, rates(config)), [], config.built()
+    counts = (jnp.ones(3, bool),) * 2
+    batches = tuple(
+        some_queries(part, jnp.arange(3), count) for part, count in zip(parts, counts, strict=True)
+    )
+
+    def doubled(params, statistics, *, key=None):
+        told.append(key)
+        return params | {"entity": 2 * params["entity"]}, statistics
+
+    def query(*given, key=None, answer):
+        told.append(answer)
+        return model.query(*given, key=key)
+
+    def value(own, params):
+        rest = {}, batches, counts, jax.random.key(7), rates(config)
+        return objective(own, config, sizes, params, *rest)[0]
+
+    own = replace(model, encode=doubled, query=query, sees_answers=True)
+    assert value(own, state.params) == value(model, doubled(state.params, {})[0])
+    assert [told[0] is not None, told[1:3]] == [True, [batch.answer for batch in batches]]
 
 
 def test_powers_have_a_derivative_at_zero():

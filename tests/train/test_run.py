@@ -44,6 +44,7 @@ CONFIGS = {
     "tucker": training(
         "tucker", **SMALL, relation_dim=4, optimiser="adamax", weight_decay=0.1, gradient_clip=1.0
     ),
+    "compgcn": training("compgcn", **SMALL, encoded_dim=8),
 }
 
 

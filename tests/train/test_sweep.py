@@ -8,7 +8,7 @@ from owkg.train import train_many, training
 from owkg.train.loop import snapshots
 
 
-@pytest.mark.parametrize("model", ["complex", "rotate"])
+@pytest.mark.parametrize("model", ["complex", "rotate", "rgcn"])
 def test_together_as_apart(ring, model):
     config = training(model, dim=8, epochs=4, valid_every=0, batch_size=32, num_negatives=5)
     varied = {"seed": [0, 1, 2], "learning_rate": [0.01, 0.02, 0.03], "n3": [0.01, 0.05, 0.1]}

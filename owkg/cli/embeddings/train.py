@@ -41,8 +41,8 @@ class TrainingOptions:
 
     Attributes:
         model: owkg models lists them. [default: complex]
-        preset (fb15k-237|wn18rr|small): The published recipe of the model for that graph, or one for small graphs
-            on a CPU; options stand above it.
+        preset (fb15k-237|wn18rr|small): The published recipe of the model for that graph, or one for
+            small graphs on a CPU; options stand above it.
         dim: Dimension of the model; of complex, rotate and protate in complex numbers.
         training_loop: What answers are compared with: all entities, one answer (1vsall) or all known answers
             (kvsall) at a time, or entities drawn at random (negatives).
