@@ -54,9 +54,9 @@ def test_rows_come_in_the_order_of_the_graph(tmp_path, form):
 
 
 @FORMS
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [name for name, kind in MODELS.items() if kind.made().graph is None])
 def test_what_is_written_comes_back_also_in_another_order(tmp_path, form, name):
-    small = {"dim": 12, "relation_dim": 3, "height": 3, "kernel": 3, "channels": 2, "hidden": 5, "heads": 2}
+    small = {"dim": 12, "relation_dim": 3, "height": 3, "kernel": 3, "channels": 2, "hidden": 5}
     options = {key: value for key, value in small.items() if key in MODELS[name].options}
     built = model(name, **options)
     begun = Trained(built, *built.init(jax.random.key(0), 3, 2))
