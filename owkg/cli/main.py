@@ -18,6 +18,7 @@ from owkg.cli.embeddings.align import align
 from owkg.cli.embeddings.classify import classify
 from owkg.cli.embeddings.evaluate import evaluate
 from owkg.cli.embeddings.models import models
+from owkg.cli.embeddings.rules import rules_app
 from owkg.cli.embeddings.train import train
 from owkg.cli.errors import called, heard, unheard
 from owkg.cli.graphs.chance import chance
@@ -51,7 +52,7 @@ app = group(
         accept,
         missing,
     ),
-    *(audit, ir, compare, stability, conformance, family_tree_app, sample, kg_app, ranks_app),
+    *(audit, ir, compare, stability, conformance, family_tree_app, sample, kg_app, ranks_app, rules_app),
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -13,8 +13,8 @@ from owkg.kg import KnowledgeGraph, joined_splits, relation_categories
 from owkg.kg.triples import labelled, triples_checked
 from owkg.models import Trained, score
 
-# Triples that are scored at a time.
-_BLOCK = 2**14
+# Triples that are scored at a time, and numbers of their queries.
+_BLOCK, _NUMBERS = 2**14, 2**26
 
 
 @settled()
@@ -26,8 +26,13 @@ def score_triples(trained: Trained, triples: ArrayLike) -> Float64[np.ndarray, "
     """
     triples = triples_checked(triples, trained.num_entities, trained.num_relations)
     trained = trained.encoded()
-    blocks = [triples[at : at + _BLOCK] for at in range(0, len(triples), _BLOCK)]
-    found = [np.asarray(_block(trained, _padded(part)))[: len(part)] for part in blocks]
+    # Rows of queries may be as long as there are entities.
+    row = jax.eval_shape(
+        lambda own: own.queries(np.zeros(1, np.int32), np.zeros(1, np.int32), "tail"), trained
+    )
+    size = max(1, min(_BLOCK, _NUMBERS // row.shape[-1]))
+    blocks = [triples[at : at + size] for at in range(0, len(triples), size)]
+    found = [np.asarray(_block(trained, _padded(part, size)))[: len(part)] for part in blocks]
     return np.concatenate([np.empty(0), *found]).astype(np.float64)
 
 
@@ -36,9 +41,9 @@ def _block(trained: Trained, triples: Array) -> Array:
     return score(trained, *triples.T)
 
 
-def _padded(triples: Int32[np.ndarray, "n 3"]) -> Int32[np.ndarray, "block 3"]:
+def _padded(triples: Int32[np.ndarray, "n 3"], most: int) -> Int32[np.ndarray, "block 3"]:
     """Filled up to a power of two, at most a block, so that few shapes are compiled."""
-    size = min(_BLOCK, 1 << (len(triples) - 1).bit_length())
+    size = min(most, 1 << (len(triples) - 1).bit_length())
     return np.concatenate([triples, np.zeros((size - len(triples), 3), np.int32)])
 
 

@@ -59,6 +59,7 @@ class Kind:
         presets: recipes by name, which stand above `training`: published ones by the graph that they are of,
             and "small", for graphs of some thousand facts on a CPU.
         peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`.
+        made_by: the command that makes it, of what is not trained.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Kind:
     training: Mapping[str, object] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     peers: Mapping[str, Peer] = field(default_factory=dict)
+    made_by: str = ""
 
     @property
     def options(self) -> dict[str, object]:

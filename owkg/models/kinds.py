@@ -29,6 +29,7 @@ from owkg.models import (
     rote,
     roth,
     simple,
+    table,
     transe,
     transh,
     tucker,
@@ -41,6 +42,7 @@ _FILES = (transe, distmult, complex_, rotate, protate, rescal, tucker, conve, be
 _FILES += (hole, simple, cp, bique, mure, rote, refe, atte, interacte)
 _FILES += (transh, hake, mode, murp, roth, refh, atth)
 _FILES += (rgcn, compgcn, hitter)
+_FILES += (table,)
 
 
 class _Registered(Mapping[str, Kind]):

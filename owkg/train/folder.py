@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -51,10 +51,12 @@ def made_run(
     *,
     overwrite: bool,
     devices: int,
+    more: Mapping[str, object] | None = None,
 ) -> Iterator[Path]:
     """Yields the folder of a run before its first step, beside `folder`, which it becomes when all went well.
 
-    Until then, a run that is to be replaced stays.
+    Until then, a run that is to be replaced stays. `more`, which may be
+    filled until the end, stands in the metadata too.
     """
     inputs = [] if graph_folder is None else list(graph_folder.iterdir())
     with storage.made_folder(folder, made_by=RUN_MADE_BY, inputs=inputs, overwrite=overwrite) as new:
@@ -77,8 +79,9 @@ def made_run(
             "run_sha256": {name: storage.checksum(new / name) for name in _FIXED},
             "sha256": {} if graph_folder is None else _files(graph_folder),
         }
-        storage.write_metadata(new, content | {_OWN: _json_checksum(content)})
         yield new
+        content |= more or {}
+        storage.write_metadata(new, content | {_OWN: _json_checksum(content)})
 
 
 def noted_reading(noted: dict[str, Any]) -> Reading:

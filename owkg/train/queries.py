@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from owkg import kg
 from owkg.errors import ArgumentError
 from owkg.kg.triples import query_ids
-from owkg.models import SIDES
+from owkg.models import MODELS, SIDES
 from owkg.train.config import Training
 
 # Answers that every query is taken to have beside its own where facts are weighed by them.
@@ -67,6 +67,10 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueri
     Raises:
         ValueError: if there is no train split or nothing in it, or no entity is left to draw negatives from.
     """
+    if made_by := MODELS[config.model].made_by:
+        raise ArgumentError(
+            "model", f"must be one that is trained, got {config.model!r}: {made_by} makes it."
+        )
     facts = kg.joined_splits(graph, ["train"])
     if not len(facts):
         raise ArgumentError("graph", "must have triples in train, got none.")

@@ -242,7 +242,9 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
         raise ValueError(f"{folder}: holds no checkpoint yet.")
-    like = state_shape(config, len(entities), len(relations), noted.get("train_facts", 1))
+    like = state_shape(
+        config, len(entities), len(relations), noted.get("predictions", noted.get("train_facts", 1))
+    )
     require_like(folder / CHECKPOINTS, steps[-1], like)
     rows = read_rows(folder, steps[-1])
     if step == "best":

@@ -1,0 +1,161 @@
+"""`owkg rules`: rules of a graph, or predictions of another system, as a run; and why an answer stands there."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from owkg.cli.commands import Given, group
+from owkg.cli.embeddings.scorers import ScorerOptions, reader, scorer_of
+from owkg.cli.inputs import check_readable, collected, graph_in, noted_line
+from owkg.cli.options import Format, GraphOptions, OutputFormat, Overwrite, Seed, split_list
+from owkg.cli.output import Table, cell, show
+from owkg.terminal.progress import progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mining:
+    """What is mined.
+
+    Rules:
+        length: Atoms in the body of a rule r(X,Y), at most.
+        no_constants: Mine no rules with entities in them, such as r(X,c) <- b(X,d).
+        min_support: Facts that a rule must give.
+        min_confidence: Share of the body's pairs that are facts, five pairs added to them.
+        max_bodies: Of each length; where there are more, those that most of drawn walks along facts follow.
+        aggregate (maximum|noisy-or|non-redundant-noisy-or): How an answer is scored by its rules.
+        top: Answers kept for a query beside facts of train, and what ties with the last.
+        splits: Whose queries are answered, with commas, or all: those of every entity and relation.
+            [default: valid,test]
+    """
+
+    length: int = 2
+    no_constants: bool = False
+    min_support: int = 2
+    min_confidence: float = 1e-4
+    max_bodies: int = 20_000
+    aggregate: str = "maximum"
+    top: Annotated[int, typer.Option(min=1)] = 100
+    splits: str | None = None
+    seed: Seed = 0
+
+
+def mine(
+    kg: Path,
+    *,
+    given: Given,
+    out: Path,
+    predictions: Path | None = None,
+    options: Mining,
+    how: GraphOptions,
+    overwrite: Overwrite = False,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """Mines rules of the split train, and writes their answers as a run that owkg evaluate takes.
+
+    All rules are looked at that the options allow, so that the same command gives the same run. RUN holds
+    rules.parquet too, where each rule stands in words.
+
+    Args:
+        kg (DIR): Folder of the graph, in a layout of owkg kg info.
+        out (RUN): Folder of the run.
+        predictions (FILE): Mine no rules, but take the answers of another system from a file of AnyBURL or
+            PyClause, or another run.
+
+    Examples:
+        owkg rules data/umls --out rules
+        owkg rules data/wn18rr --length 3 --out rules
+        owkg rules data/wn18rr --predictions anyburl.txt --out rules
+    """
+    from owkg.rules import predictions_run, rules_run
+
+    settings = asdict(options)
+    if predictions is not None:
+        given.refuse(list(settings), "has no effect with --predictions")
+    check_readable([predictions])
+    with collected() as notes:
+        graph, reading = graph_in(kg, how.reading()), how.reading()
+        place = {"graph_folder": kg, "reading": reading, "overwrite": overwrite}
+        if predictions is not None:
+            made = predictions_run(graph, out, predictions, **place)
+        else:
+            splits, aggregate, top = (settings.pop(name) for name in ("splits", "aggregate", "top"))
+            settings["constants"] = not settings.pop("no_constants")
+            with progress("Rules", "of a step") as update:
+                made = rules_run(
+                    graph,
+                    out,
+                    mining=settings,
+                    aggregate=aggregate,
+                    top=top,
+                    splits=None if splits is None else split_list(splits),
+                    on_estimate=noted_line,
+                    progress=lambda title: lambda done, of: update(done, of, title),
+                    **place,
+                )
+    sizes = {"rules": made.rules} if predictions is None else {}
+    sizes |= {"queries": made.queries, "predictions": made.predictions}
+    rows = [[name, f"{value:,}"] for name, value in sizes.items()]
+    rows += [[f"valid {name}", cell(value)] for name, value in made.valid.items()]
+    written = f"wrote {out}; its ranks: owkg evaluate {out} --split test --out ranks.parquet"
+    tables = [Table("Rules" if predictions is None else "Predictions", ["", "value"], rows)]
+    show(form, {"run": out, **sizes, "valid": made.valid}, tables, [written], notes=notes)
+
+
+def explain(
+    run: Path,
+    *,
+    query: str,
+    kg: Path | None = None,
+    answers: Annotated[int, typer.Option(min=1)] = 10,
+    rules: Annotated[int, typer.Option(min=1)] = 5,
+    how: GraphOptions,
+    form: OutputFormat = Format.TABLE,
+) -> None:
+    """Shows the best answers to a query, and the rules that put each where it is.
+
+    A fact of train is an answer too, and marked.
+
+    Args:
+        run (RUN): Folder that owkg rules wrote.
+        query: head|relation|? or ?|relation|tail, with the labels of the graph.
+        kg (DIR): Folder of the graph. [default: that of the rules]
+        answers: How many.
+        rules: Of each answer.
+
+    Examples:
+        owkg rules explain rules --query 'acquired_abnormality|location_of|?'
+    """
+    from owkg import rules as engine
+
+    source = ScorerOptions(kg=kg).source(run)
+    engine.read_rules(run)
+    scorer, notes = scorer_of(source, "error", reader(how))
+    found = engine.explain(run, query, scorer.graph, answers=answers, most=rules)
+    rows = found.to_dicts()
+    lines = []
+    for i, row in enumerate(rows):
+        if i == 0 or row["answer"] != rows[i - 1]["answer"]:
+            known = ", a fact of train" if row["known"] else ""
+            lines.append(f"{row['place']}. {row['answer']}{known}: {row['rules']:,} rules")
+        shares = f"{row['support']:,}/{row['bodies']:,} {cell(row['confidence'])}"
+        lines.append(f"     {row['rule']}  {shares}")
+    notes += [] if rows else ["no rule gives an answer"]
+    payload = {"run": run, "query": query, "answers": found}
+    show(form, payload, [], lines, notes=notes)
+
+
+class _MineFirst(TyperGroup):
+    """`owkg rules DIR` is `owkg rules mine DIR`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = not args or args[0] in (*self.commands, "-h", "--help")
+        return super().parse_args(ctx, args if known else ["mine", *args])
+
+
+rules_app = group(
+    "rules", "Rules of a graph: mined, answering queries, and why an answer stands there.", mine, explain,
+    cls=_MineFirst,
+)  # fmt: skip

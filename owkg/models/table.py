@@ -1,0 +1,140 @@
+"""The table model: scores that are looked up, such as those of rules."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from owkg.models import options
+from owkg.models.kind import Kind
+from owkg.models.model import SIDES, Facts, Ids, Model, Params, Statistics, Trained, entity_rows
+from owkg.models.similarity import Similarity
+
+# Answers of a query that are written in one pass.
+_PASS = 128
+
+
+@dataclass(frozen=True)
+class Table:
+    """Options of the table model.
+
+    Attributes:
+        dim: reals of an entity; the first is its id.
+        reciprocal: must be False: a table has both sides of a relation.
+    """
+
+    dim: int = 1
+    reciprocal: bool = False
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.one_of(self, "reciprocal", False)
+
+
+def table_model(config: Table) -> Model:
+    """score(h, r, t) = what the table has for the answer t to (h, r, ?), or h to (?, r, t); else 0.
+
+    The row of a query is its scores of all entities, that of a candidate its id. Statistics: `start`, where
+    the answers of each query begin, by side (tail, head), relation and entity, and at last their number;
+    `candidate` and `score` of each answer. `graph` makes the table in which train facts answer for their tails.
+    """
+
+    def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
+        ids = jnp.arange(num_entities, dtype=jnp.float32)
+        params = {
+            "entity": jnp.broadcast_to(ids[:, None], (num_entities, config.dim)),
+            "relation": jnp.zeros((num_relations, 1), jnp.float32),
+        }
+        start = jnp.zeros(2 * num_relations * num_entities + 1, jnp.int32)
+        return params, {
+            "start": start,
+            "candidate": jnp.zeros(1, jnp.int32),
+            "score": jnp.zeros(1, jnp.int32),
+        }
+
+    def graph(facts: Facts, num_entities: int, num_relations: int) -> Statistics:
+        rows = jnp.asarray(facts)
+        queries = rows[:, 1] * num_entities + rows[:, 0]
+        order = jnp.argsort(queries)
+        numbers = jnp.arange(2 * num_relations * num_entities + 1)
+        return {
+            "start": jnp.searchsorted(queries[order], numbers).astype(jnp.int32),
+            "candidate": rows[order, 2].astype(jnp.int32),
+            "score": jnp.ones(len(rows), jnp.int32),
+        }
+
+    def query(
+        params: Params,
+        statistics: Statistics,
+        entity: Ids,
+        relation: Ids,
+        side: str,
+        *,
+        key: Array | None = None,
+    ) -> tuple[Array, Statistics]:
+        n, count = len(params["entity"]), len(params["relation"])
+        at = (jnp.asarray(relation) + count * SIDES[::-1].index(side)) * n + jnp.asarray(entity)
+        start, stop = statistics["start"][at], statistics["start"][at + 1]
+        rows = jnp.arange(len(at))[:, None]
+
+        def written(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            begin, scores = carry
+            place = start[:, None] + begin + jnp.arange(_PASS)
+            answer = jnp.where(place < stop[:, None], statistics["candidate"][place], n)
+            score = statistics["score"][place].astype(scores.dtype)
+            return begin + _PASS, scores.at[rows, answer].set(score, mode="drop")
+
+        most = jnp.max(stop - start, initial=0)
+        begun = jnp.int32(0), jnp.zeros((len(at), n), params["entity"].dtype)
+        return jax.lax.while_loop(lambda carry: carry[0] < most, written, begun)[1], statistics
+
+    return Model("table", config, init, query, entity_rows, _LOOKED_UP, graph=graph)
+
+
+def table_of(
+    query: Int[np.ndarray, "predictions"],
+    candidate: Int[np.ndarray, "predictions"],
+    score: Int[np.ndarray, "predictions"],
+    *,
+    num_entities: int,
+    num_relations: int,
+) -> Trained:
+    """The table of predictions: scores of at least 1, larger for better answers.
+
+    Args:
+        query: (relation, plus the number of relations where the head is asked for) * num_entities + entity.
+        candidate: answers.
+        score: of the answers; what has none is below all.
+        num_entities, num_relations: of the graph.
+    """
+    model = KIND.made()
+    order = np.argsort(query, kind="stable")
+    params, _ = model.init(jax.random.key(0), num_entities, num_relations)
+    numbers = np.arange(2 * num_relations * num_entities + 1)
+    arrays = np.searchsorted(query[order], numbers), candidate[order], score[order]
+    names = "start", "candidate", "score"
+    return Trained(model, params, {n: jnp.asarray(x, jnp.int32) for n, x in zip(names, arrays, strict=True)})
+
+
+def _ids(candidates: Array) -> Int[Array, "..."]:
+    return candidates[..., 0].astype(jnp.int32)
+
+
+def _one(query: Array, candidate: Array) -> Array:
+    ids = _ids(candidate)
+    shape = jnp.broadcast_shapes(query.shape[:-1], ids.shape)
+    rows = jnp.broadcast_to(query, (*shape, query.shape[-1]))
+    return jnp.take_along_axis(rows, jnp.broadcast_to(ids, shape)[..., None], axis=-1)[..., 0]
+
+
+_all: Callable[[Array, Array], Array] = jax.jit(lambda queries, candidates: queries[:, _ids(candidates)])
+
+
+_LOOKED_UP = Similarity(_one, _all, lambda queries, tiles: jax.lax.map(partial(_all, queries), tiles))
+
+
+KIND = Kind("table", Table, table_model, "looked up", "owkg rules", made_by="owkg rules")

@@ -1,0 +1,24 @@
+"""Rules of a graph: mined by enumeration, applied to queries, and written as runs of the table model."""
+
+from owkg.rules.mine import Rules, mine
+from owkg.rules.paths import Paths
+from owkg.rules.run import explain, predictions_run, read_rules, rule_words, rules_run
+from owkg.rules.scores import AGGREGATIONS, Applied, Given, Predictions, Queries, predict, queries_of
+
+__all__ = [
+    "AGGREGATIONS",
+    "Applied",
+    "Given",
+    "Paths",
+    "Predictions",
+    "Queries",
+    "Rules",
+    "explain",
+    "mine",
+    "predict",
+    "predictions_run",
+    "queries_of",
+    "read_rules",
+    "rule_words",
+    "rules_run",
+]
