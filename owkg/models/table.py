@@ -1,6 +1,5 @@
 """The table model: scores that are looked up, such as those of rules."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +10,7 @@ from jaxtyping import Array, Int
 
 from owkg.models import options
 from owkg.models.kind import Kind
-from owkg.models.model import SIDES, Facts, Ids, Model, Params, Statistics, Trained, entity_rows
+from owkg.models.model import SIDES, Facts, Ids, Model, Params, Statistics, Trained
 from owkg.models.similarity import Similarity
 
 # Answers of a query that are written in one pass.
@@ -23,7 +22,7 @@ class Table:
     """Options of the table model.
 
     Attributes:
-        dim: reals of an entity; the first is its id.
+        dim: reals of an entity, which say nothing.
         reciprocal: must be False: a table has both sides of a relation.
     """
 
@@ -40,13 +39,13 @@ def table_model(config: Table) -> Model:
 
     The row of a query is its scores of all entities, that of a candidate its id. Statistics: `start`, where
     the answers of each query begin, by side (tail, head), relation and entity, and at last their number;
-    `candidate` and `score` of each answer. `graph` makes the table in which train facts answer for their tails.
+    `candidate` and `score` of each answer. `graph` makes the table in which facts of train answer for their
+    tails. Ids are exact up to 2^24 entities.
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
-        ids = jnp.arange(num_entities, dtype=jnp.float32)
         params = {
-            "entity": jnp.broadcast_to(ids[:, None], (num_entities, config.dim)),
+            "entity": jnp.zeros((num_entities, config.dim), jnp.float32),
             "relation": jnp.zeros((num_relations, 1), jnp.float32),
         }
         start = jnp.zeros(2 * num_relations * num_entities + 1, jnp.int32)
@@ -92,7 +91,11 @@ def table_model(config: Table) -> Model:
         begun = jnp.int32(0), jnp.zeros((len(at), n), params["entity"].dtype)
         return jax.lax.while_loop(lambda carry: carry[0] < most, written, begun)[1], statistics
 
-    return Model("table", config, init, query, entity_rows, _LOOKED_UP, graph=graph)
+    def candidates(params: Params, entity: Ids | None = None) -> Array:
+        ids = jnp.arange(len(params["entity"])) if entity is None else jnp.asarray(entity)
+        return ids[..., None].astype(params["entity"].dtype)
+
+    return Model("table", config, init, query, candidates, _LOOKED_UP, graph=graph)
 
 
 def table_of(
@@ -120,18 +123,16 @@ def table_of(
     return Trained(model, params, {n: jnp.asarray(x, jnp.int32) for n, x in zip(names, arrays, strict=True)})
 
 
-def _ids(candidates: Array) -> Int[Array, "..."]:
-    return candidates[..., 0].astype(jnp.int32)
-
-
 def _one(query: Array, candidate: Array) -> Array:
-    ids = _ids(candidate)
+    ids = candidate[..., 0].astype(jnp.int32)
     shape = jnp.broadcast_shapes(query.shape[:-1], ids.shape)
     rows = jnp.broadcast_to(query, (*shape, query.shape[-1]))
     return jnp.take_along_axis(rows, jnp.broadcast_to(ids, shape)[..., None], axis=-1)[..., 0]
 
 
-_all: Callable[[Array, Array], Array] = jax.jit(lambda queries, candidates: queries[:, _ids(candidates)])
+@jax.jit
+def _all(queries: Array, candidates: Array) -> Array:
+    return queries[:, candidates[:, 0].astype(jnp.int32)]
 
 
 _LOOKED_UP = Similarity(_one, _all, lambda queries, tiles: jax.lax.map(partial(_all, queries), tiles))

@@ -1,6 +1,7 @@
 """Rules of a graph: all, or a bounded sample, with their support."""
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -261,7 +262,7 @@ def _constant(paths: Paths, least: int, confident: float) -> Rules:
     weight = np.asarray(known.holds @ np.ones(len(size))).ravel()
     cost = np.asarray(columns[:, heads].T @ weight).ravel()
     cuts = np.flatnonzero(np.diff((np.cumsum(cost) // _BLOCK).astype(np.int64), prepend=-1))
-    for begin, stop in zip(cuts, [*cuts[1:], len(heads)], strict=True):
+    for begin, stop in zip(cuts, [*cuts[1:], len(heads)], strict=False):
         own = heads[begin:stop]
         met = (columns[:, own].T @ known.holds).tocoo()
         enough = met.data >= least
@@ -282,9 +283,7 @@ def _constant(paths: Paths, least: int, confident: float) -> Rules:
     head, body, support, bodies = (
         map(np.concatenate, zip(*parts, strict=True)) if parts else [np.empty(0, int)] * 4
     )
-    hashes = [
-        _signature(columns.indices[a:b]) if b > a else 0 for a, b in zip(columns.indptr, columns.indptr[1:])
-    ]
+    hashes = [_signature(columns.indices[a:b]) if b > a else 0 for a, b in pairwise(columns.indptr)]
     of_relation = np.bincount(known.relation[:facts], size[:facts], 2 * paths.num_relations).astype(np.int64)
     bare = np.flatnonzero(size[:facts] >= max(least, _LEAST_NONE))
     none = np.full(len(bare), -1)

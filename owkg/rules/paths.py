@@ -1,6 +1,7 @@
 """Paths of a graph as sparse matrices: pairs of entities that a body joins, with object identity."""
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Int
@@ -32,10 +33,7 @@ class Paths:
         order = np.argsort(self.facts[:, 1], kind="stable")
         own = self.facts[order]
         ends = np.searchsorted(own[:, 1], np.arange(2 * self.num_relations + 1))
-        self.steps = [
-            self._matrix(own[begin:end, 0], own[begin:end, 2])
-            for begin, end in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        self.steps = [self._matrix(own[begin:end, 0], own[begin:end, 2]) for begin, end in pairwise(ends)]
         self._cycles: dict[Body, np.ndarray] = {}
 
     def _matrix(self, rows: np.ndarray, columns: np.ndarray) -> sparse.csr_matrix:
@@ -88,7 +86,7 @@ class Paths:
     ) -> sparse.csr_matrix:
         """`counts` of three steps, by those of the first two.
 
-        N = offdiag(A B) C - A diag(B C) + A * B' * C, where a walk that comes back to its second entity leaves.
+        N = offdiag(A B) C - A diag(B C) + A * B' * C: walks back to the second entity leave.
         """
         _, b, c = body
         if (b, c) not in self._cycles:

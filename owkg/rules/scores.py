@@ -87,9 +87,9 @@ def predict(
 
     "maximum" compares the confidences of all rules that give an answer, best first, and then how often the
     entity is in train; "noisy-or" is 1 - prod(1 - confidence); "non-redundant-noisy-or" takes only the most
-    confident of rules whose bodies hold of nearly the same pairs, as their `cluster` says. A rule r(X,c) whose
-    body holds of more than 1,000 entities gives c as an answer, and no X. The 64 best rules of an answer are
-    compared.
+    confident of rules whose bodies hold of nearly the same pairs, as their `cluster` says. A rule r(X,c)
+    whose body holds of more than 1,000 entities gives c as an answer, and no X. The 64 best rules of an
+    answer are compared.
 
     Args:
         graph: whose split train the bodies are looked up in.

@@ -1,4 +1,4 @@
-"""`owkg rules`: rules of a graph, or predictions of another system, as a run; and why an answer stands there."""
+"""`owkg rules`: rules of a graph, or answers of another system, as a run; why an answer stands there."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,0 +1,122 @@
+"""Runs of rules and of predictions, as their users meet them."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from owkg.cli.main import main
+from owkg.evaluation import score_triples, top_answers
+from owkg.models import score_all
+from owkg.models.table import table_of
+from owkg.train import load_run
+
+TRAIN = (
+    "a\tlikes\tb\nb\tlikes\ta\nc\tlikes\td\nd\tlikes\tc\ne\tlikes\tf\na\tknows\tb\nc\tknows\td\ne\tknows\tf\n"
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    graph = tmp_path / "graph"
+    graph.mkdir()
+    (graph / "train.txt").write_text(TRAIN)
+    (graph / "test.txt").write_text("f\tlikes\te\n")
+    (graph / "valid.txt").write_text("f\tlikes\te\n")
+    return graph
+
+
+def test_table_is_looked_up():
+    table = table_of(
+        np.array([5, 0, 5]), np.array([3, 1, 2]), np.array([1, 7, 2]), num_entities=4, num_relations=1
+    )
+    assert score_all(table, [0, 1], [0, 0], "tail").tolist() == [[0, 7, 0, 0], [0, 0, 0, 0]]
+    assert score_all(table, [1], [0], "head", [3, 2]).tolist() == [[1, 2]]
+    assert score_triples(table, [[0, 0, 1], [1, 0, 3]]).tolist() == [7, 0]
+    assert top_answers(table, [1], [0], "head", known=None, depth=2).answer.tolist() == [[2, 3]]
+
+
+def test_long_answers_are_written_in_passes():
+    answer = np.random.default_rng(0).permutation(300)
+    table = table_of(np.zeros(300, int), answer, np.arange(1, 301), num_entities=300, num_relations=1)
+    assert np.asarray(score_all(table, [0], [0], "tail"))[0, answer].tolist() == [*range(1, 301)]
+
+
+def test_rules_are_a_run_that_is_evaluated_and_explained(folder, tmp_path, capsys):
+    run, ranks = tmp_path / "run", tmp_path / "ranks.parquet"
+    command = ["rules", str(folder), "--out", str(run), "--min-confidence", "0.01"]
+    assert main([*command, "--format", "json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["valid"]["mrr"] == 1
+    words = pl.read_parquet(run / "rules.parquet")["rule"].to_list()
+    assert {"likes(X,Y) <- likes(Y,X)", "likes(X,Y) <- knows(X,Y)"} <= set(words)
+    assert main(["evaluate", str(run), "--out", str(ranks)]) == 0
+    assert pl.read_parquet(ranks)["pessimistic"].to_list() == [1, 1]
+    capsys.readouterr()
+    assert main(["rules", "explain", str(run), "--query", "f|likes|?", "--format", "json"]) == 0
+    (best, *_) = json.loads(capsys.readouterr().out)["answers"]
+    assert (best["answer"], best["place"], best["known"]) == ("e", 1, False)
+    # e likes f; of five pairs y likes x, four are facts.
+    assert (best["rule"], best["support"], best["bodies"]) == ("likes(X,Y) <- likes(Y,X)", 4, 5)
+    assert main(command) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0
+
+
+def test_predictions_of_others_are_a_run(folder, tmp_path):
+    path, run = tmp_path / "anyburl.txt", tmp_path / "run"
+    path.write_text("f likes e\nHeads: f\t0.9\ta\t0.2\t\nTails: a\t0.8\te\t0.8\tb\t0.1\t\n")
+    assert main(["rules", str(folder), "--predictions", str(path), "--out", str(run)]) == 0
+    loaded = load_run(run)
+    ids = {label: i for i, label in enumerate(loaded.entities)}
+    scores = score_all(loaded.trained, [ids["f"]], [loaded.relations.index("likes")], "tail")[0]
+    assert {label: float(scores[i]) for label, i in ids.items() if scores[i]} == {"a": 2, "e": 2, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("f likes e\nHeads: f\t0.9\nTails: z\t0.8\n", "line 3: the graph has no entity 'z'"),
+        ("f likes e\nHeads: f\tnan\nTails: a\t0.8\n", "line 2: must be candidates with their scores"),
+        ("f likes e\nHeads: f\tinf\nTails: a\t0.8\n", "line 2: a score must be finite"),
+    ],
+)
+def test_bad_predictions_are_named_by_line(folder, tmp_path, capsys, text, message):
+    path = tmp_path / "anyburl.txt"
+    path.write_text(text)
+    assert main(["rules", str(folder), "--predictions", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--length", "4"], "--length must be 1, 2 or 3"),
+        (["--aggregate", "mean"], "--aggregate"),
+        (["--splits", "dev"], "--splits must be all or splits of the graph"),
+        (["--min-confidence", "1"], "--min-confidence leaves no rule"),
+        (["--predictions", "x", "--length", "1"], "--length has no effect with --predictions"),
+    ],
+)
+def test_bad_options_are_named(folder, tmp_path, capsys, options, message):
+    assert main(["rules", str(folder), "--out", str(tmp_path / "run"), *options]) == 2
+    assert message in capsys.readouterr().err.replace("`", "")
+    assert not (tmp_path / "run").exists()
+
+
+def test_table_is_not_trained(folder, tmp_path, capsys):
+    assert main(["train", str(folder), "--model", "table", "--out", str(tmp_path / "run")]) == 2
+    assert "owkg rules makes it" in capsys.readouterr().err
+
+
+def test_query_and_run_of_an_explanation_are_checked(folder, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert main(["rules", str(folder), "--out", str(run)]) == 0
+    for query, message in (("f likes", "--query must be"), ("z|likes|?", "has no entity 'z'")):
+        assert main(["rules", "explain", str(run), "--query", query]) == 2
+        assert message in capsys.readouterr().err
+    (run / "rules.parquet").write_bytes(b"PAR1")
+    assert main(["rules", "explain", str(run), "--query", "f|likes|?"]) == 2
+    assert "must hold rules" in capsys.readouterr().err
