@@ -171,7 +171,8 @@ class Applied:
         self.bare = np.flatnonzero((rules.constant >= 0) & (rules.body[:, 0] < 0))
         self.by_head = _Index(rules.head[self.bare])
         self.directed = directed
-        self.fact_keys = np.sort(_keys(*(self.paths.facts[:, i] for i in range(3)), n))
+        start, relation, end = (self.paths.facts[:, i] for i in range(3))
+        self.fact_keys = np.sort(_keys(start, relation, end, n))
 
     def to(self, queries: Queries) -> Iterator[Given]:
         """The answers of each rule, a body or kind at a time."""
