@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 import polars as pl
+from jaxtyping import Float
 
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
@@ -18,6 +20,8 @@ from owkg.kg.read import Reading
 from owkg.models.table import table_of
 from owkg.ranks.runs import with_ids
 from owkg.rules.mine import Rules, mine
+from owkg.rules.plogicnet import joined, plogicnet
+from owkg.rules.rnnlogic import rnnlogic, weighted
 from owkg.rules.scores import AGGREGATIONS, Applied, Predictions, Queries, predict, queries_of
 from owkg.train.config import training
 from owkg.train.folder import facts_checksums, made_run, require_unchanged, write_snapshot
@@ -27,9 +31,38 @@ from owkg.train.validation import validator
 
 RULES = "rules.parquet"
 # What `rules.parquet` holds beside the rule in words.
+_WEIGHTS = ("weight_of_tails", "weight_of_heads")
 _COLUMNS = ("support", "bodies", "confidence", "head", "body", "constant", "end", "cluster")
 
 Progress = Callable[[str], Callable[[int, int], None]]
+
+
+class Learnt(NamedTuple):
+    """What a system makes of a graph.
+
+    Attributes:
+        rules: its rules, in the order in which they are written.
+        weights: of the rules, for tails and for heads; None: they have their confidence alone.
+        answers: from queries, `top` and `on_progress`, as of `predict`, to predictions.
+    """
+
+    rules: Rules
+    weights: Float[np.ndarray, "2 rules"] | None
+    answers: Callable[..., Predictions]
+
+
+class System(NamedTuple):
+    """A system of rules.
+
+    Attributes:
+        learn: from the graph, settings by name, `on_estimate` of `mine`, and what gives progress a title.
+        settings: that it takes, and other systems do not.
+        told: whether `explain` can tell why its answers stand where they are.
+    """
+
+    learn: Callable[[KnowledgeGraph, Mapping[str, Any], Callable[[str], None] | None, Progress], Learnt]
+    settings: tuple[str, ...]
+    told: bool
 
 
 class Made(NamedTuple):
@@ -52,8 +85,8 @@ def rules_run(
     graph: KnowledgeGraph,
     folder: Path,
     *,
-    mining: Mapping[str, object],
-    aggregate: str = "maximum",
+    settings: Mapping[str, object],
+    system: str = "rules",
     top: int = 100,
     splits: list[str] | None = None,
     graph_folder: Path | None = None,
@@ -62,13 +95,14 @@ def rules_run(
     on_estimate: Callable[[str], None] | None = None,
     progress: Progress | None = None,
 ) -> Made:
-    """Mines rules of a graph, and writes their answers as the folder of a run.
+    """Mines or learns rules of a graph, and writes their answers as the folder of a run.
 
     Args:
         graph: whose split train is looked at.
         folder: to write.
-        mining: arguments of `mine`.
-        aggregate, top: of `predict`.
+        settings: arguments of `mine`, and those that the system takes, by name.
+        system: one of `SYSTEMS`.
+        top: as of `predict`.
         splits: whose queries are answered; none: valid and test, as far as they are there; "all": the queries
             of every entity and relation.
         graph_folder, reading: where the graph comes from, and how it was read there.
@@ -79,20 +113,15 @@ def rules_run(
     Raises:
         ArgumentError: if an argument is out of range, or there are no rules.
     """
-    if aggregate not in AGGREGATIONS:
-        raise ArgumentError("aggregate", f"must be one of {', '.join(AGGREGATIONS)}, got {aggregate!r}.")
+    if system not in SYSTEMS:
+        raise ArgumentError("system", f"must be one of {', '.join(SYSTEMS)}, got {system!r}.")
     asked = queries_of(graph, _splits(graph, splits))
     tell: Progress = progress or (lambda _: lambda *_: None)
-    more: dict[str, object] = {"rules": dict(mining) | {"aggregate": aggregate, "top": top}}
+    more: dict[str, object] = {"rules": {**settings, "system": system, "top": top}}
     with _new(folder, graph, graph_folder, reading, more, overwrite=overwrite) as write:
-        rules = mine(graph, **mining, on_estimate=on_estimate, on_progress=tell("Mining rules"))  # pyright: ignore[reportArgumentType]
-        if not len(rules.head):
-            raise ArgumentError("min_confidence", "leaves no rule of this graph: make it smaller.")
-        rules = rules.some(np.argsort(-rules.confidence, kind="stable"))
-        found = predict(
-            graph, rules, asked, aggregate=aggregate, top=top, on_progress=tell("Answering queries")
-        )
-        return write(asked, found, rules)
+        learnt = SYSTEMS[system].learn(graph, settings, on_estimate, tell)
+        found = learnt.answers(asked, top=top, on_progress=tell("Answering queries"))
+        return write(asked, found, learnt)
 
 
 def predictions_run(
@@ -147,7 +176,7 @@ def _new(
     more: dict[str, object],
     *,
     overwrite: bool,
-) -> Iterator[Callable[[Queries, Predictions, Rules | None], Made]]:
+) -> Iterator[Callable[[Queries, Predictions, Learnt | None], Made]]:
     """Yields what writes answers, and the rules that they come from, into the folder of a run."""
     config = training("table", valid_every=0)
     how = reading or Reading()
@@ -155,7 +184,7 @@ def _new(
         folder, graph, config, graph_folder, how, overwrite=overwrite, devices=1, more=more
     ) as place:
 
-        def write(asked: Queries, found: Predictions, rules: Rules | None) -> Made:
+        def write(asked: Queries, found: Predictions, learnt: Learnt | None) -> Made:
             number = asked.relation[found.query] * graph.num_entities + asked.entity[found.query]
             trained = table_of(number, found.answer, found.score, **graph.sizes)
             state = State(
@@ -166,11 +195,11 @@ def _new(
                 jnp.int32(-1),
             )
             more["predictions"] = len(found.query)
-            if rules is not None:
-                rule_table(rules, graph).write_parquet(place / RULES)
+            if learnt is not None:
+                rule_table(learnt, graph).write_parquet(place / RULES)
             write_snapshot(place, config, Snapshot(1, state, [], due=True, last=True))
             valid = validator(graph, config)(trained) if len(graph.splits.get("valid", ())) else {}
-            count = 0 if rules is None else len(rules.head)
+            count = 0 if learnt is None else len(learnt.rules.head)
             return Made(count, len(np.unique(found.query)), len(found.query), valid)
 
         yield write
@@ -190,10 +219,12 @@ def _splits(graph: KnowledgeGraph, splits: list[str] | None) -> list[str] | None
     return found
 
 
-def rule_table(rules: Rules, graph: KnowledgeGraph) -> pl.DataFrame:
+def rule_table(learnt: Learnt, graph: KnowledgeGraph) -> pl.DataFrame:
     """Rules with their words, such as r(X,Y) <- a(X,A), b(A,Y), for people; the other columns as `Rules`."""
+    rules, weights = learnt.rules, learnt.weights
     columns = rules._asdict() | {"confidence": rules.confidence, "rule": rule_words(rules, graph)}
-    return pl.DataFrame({name: columns[name] for name in ("rule", *_COLUMNS)})
+    held = {} if weights is None else dict(zip(_WEIGHTS, weights, strict=True))
+    return pl.DataFrame({name: columns[name] for name in ("rule", *_COLUMNS)} | held)
 
 
 def rule_words(rules: Rules, graph: KnowledgeGraph) -> list[str]:
@@ -218,8 +249,8 @@ def rule_words(rules: Rules, graph: KnowledgeGraph) -> list[str]:
     return found
 
 
-def read_rules(folder: Path) -> Rules:
-    """The rules of a run.
+def read_rules(folder: Path) -> tuple[Rules, Float[np.ndarray, "2 rules"] | None]:
+    """The rules of a run, and their weights for tails and for heads if they have any.
 
     Raises:
         ValueError: if it has none, or they are not as `owkg rules` writes them.
@@ -231,7 +262,10 @@ def read_rules(folder: Path) -> Rules:
         frame = pl.read_parquet(path, glob=False)
         body = np.array(frame["body"].to_list(), np.int64)
         columns = {name: frame[name].cast(pl.Int64).to_numpy() for name in Rules._fields if name != "body"}
-        return Rules(**columns, body=body.reshape(len(frame), -1))
+        weights = None
+        if _WEIGHTS[0] in frame.columns:
+            weights = np.stack([frame[name].cast(pl.Float64).to_numpy() for name in _WEIGHTS])
+        return Rules(**columns, body=body.reshape(len(frame), -1)), weights
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, TypeError) as error:
         raise ValueError(f"{path}: must hold rules as owkg rules writes them ({error}).") from None
 
@@ -250,28 +284,40 @@ def explain(
 
     Returns:
         Columns place, answer, known (a fact of train), rule, support, bodies, confidence and rules, how many
-        give the answer.
+        give the answer. Of rules with weights also adds: weight * paths to the answer, by which they are
+        ordered.
 
     Raises:
         ValueError: if the query or a label is none of the graph, or the graph has other facts than the run.
     """
     noted = require_unchanged(folder)
-    rules = read_rules(folder)
+    rules, weights = read_rules(folder)
+    how: dict[str, Any] = noted["rules"]
+    if not SYSTEMS[how["system"]].told:
+        raise ArgumentError(
+            "run", f"must be of rules that give scores: {how['system']} orders answers by embeddings too."
+        )
     if noted["facts_sha256"] != facts_checksums(graph):
         raise ArgumentError("kg", f"must have the facts that the rules of {folder} were mined of.")
     asked = _asked(graph, query)
-    how = noted["rules"]
-    found = predict(graph, rules, asked, aggregate=how["aggregate"], top=answers)
     given = list(Applied(graph, rules).to(asked))
-    answer, rule = (np.concatenate([getattr(one, name) for one in given]) for name in ("answer", "rule"))
+    answer, rule, count = (
+        np.concatenate([getattr(one, name) for one in given]) for name in ("answer", "rule", "paths")
+    )
+    if weights is None:
+        found = predict(graph, rules, asked, aggregate=how.get("aggregate", "maximum"), top=answers)
+        value = rules.confidence[rule]
+    else:
+        found = weighted(graph, rules, weights, asked, top=answers)
+        value = weights[int(asked.relation[0] >= graph.num_relations)][rule] * count
     facts = set(_answers(graph, asked))
     rows: list[dict[str, object]] = []
-    confidence = rules.confidence
     for place, one in enumerate(found.answer[:answers].tolist()):
-        own = np.sort(rule[answer == one])
-        own = own[np.argsort(-confidence[own], kind="stable")]
-        words = rule_words(rules.some(own[:most]), graph)
-        for number, text in zip(own[:most].tolist(), words, strict=True):
+        own = np.flatnonzero(answer == one)
+        own = own[np.lexsort((rule[own], -value[own]))]
+        words = rule_words(rules.some(rule[own[:most]]), graph)
+        for entry, text in zip(own[:most].tolist(), words, strict=True):
+            number = int(rule[entry])
             rows.append(
                 {
                     "place": int((found.score > found.score[place]).sum()) + 1,
@@ -280,7 +326,8 @@ def explain(
                     "rule": text,
                     "support": int(rules.support[number]),
                     "bodies": int(rules.bodies[number]),
-                    "confidence": float(confidence[number]),
+                    "confidence": float(rules.confidence[number]),
+                    **({} if weights is None else {"adds": float(value[entry])}),
                     "rules": len(own),
                 }
             )
@@ -305,3 +352,52 @@ def _answers(graph: KnowledgeGraph, asked: Queries) -> list[int]:
     head, to = (0, 2) if relation < graph.num_relations else (2, 0)
     train = graph.splits["train"]
     return train[(train[:, 1] == relation % graph.num_relations) & (train[:, head] == entity), to].tolist()
+
+
+def _mined(
+    graph: KnowledgeGraph,
+    settings: Mapping[str, Any],
+    on_estimate: Callable[[str], None] | None,
+    tell: Progress,
+) -> Learnt:
+    given = dict(settings)
+    aggregate, constants = given.pop("aggregate", "maximum"), not given.pop("no_constants", False)
+    if aggregate not in AGGREGATIONS:
+        raise ArgumentError("aggregate", f"must be one of {', '.join(AGGREGATIONS)}, got {aggregate!r}.")
+    rules = mine(
+        graph, **given, constants=constants, on_estimate=on_estimate, on_progress=tell("Mining rules")
+    )
+    if not len(rules.head):
+        raise ArgumentError("min_confidence", "leaves no rule of this graph: make it smaller.")
+    rules = rules.some(np.argsort(-rules.confidence, kind="stable"))
+    return Learnt(rules, None, partial(predict, graph, rules, aggregate=aggregate))
+
+
+def _rnnlogic(
+    graph: KnowledgeGraph,
+    settings: Mapping[str, Any],
+    on_estimate: Callable[[str], None] | None,
+    tell: Progress,
+) -> Learnt:
+    found = rnnlogic(graph, **settings, on_estimate=on_estimate, on_progress=tell("Learning rules"))
+    return Learnt(*found, partial(weighted, graph, *found))
+
+
+def _plogicnet(
+    graph: KnowledgeGraph,
+    settings: Mapping[str, Any],
+    on_estimate: Callable[[str], None] | None,
+    tell: Progress,
+) -> Learnt:
+    given = dict(settings)
+    balance = given.pop("balance", 1.0)
+    rules, learned = plogicnet(graph, **given, on_estimate=on_estimate, on_progress=tell("Learning rules"))
+    answers = partial(joined, graph, rules, learned, balance=balance)
+    return Learnt(rules, np.tile(learned.weight, (2, 1)), answers)
+
+
+SYSTEMS = {
+    "rules": System(_mined, ("length", "no_constants", "aggregate"), told=True),
+    "rnnlogic": System(_rnnlogic, ("length", "per_relation", "rounds"), told=True),
+    "plogicnet": System(_plogicnet, ("precision", "threshold", "balance", "rounds"), told=False),
+}

@@ -39,11 +39,13 @@ class Given(NamedTuple):
         query: number of the query.
         answer: entity.
         rule: number of the rule.
+        paths: along the body of a rule r(X,Y); else 1.
     """
 
     query: Int[np.ndarray, "entries"]
     answer: Int[np.ndarray, "entries"]
     rule: Int[np.ndarray, "entries"]
+    paths: Int[np.ndarray, "entries"]
 
 
 class Predictions(NamedTuple):
@@ -113,7 +115,6 @@ def predict(
         raise ArgumentError("aggregate", f"must be one of {', '.join(AGGREGATIONS)}, got {aggregate!r}.")
     applied = Applied(graph, rules)
     n = graph.num_entities
-    train = applied.fact_keys
     frequency = np.bincount(applied.paths.facts[:, 2], minlength=n)
     best = np.argsort(-rules.confidence, kind="stable")
     place, confidence, cluster = np.argsort(best), rules.confidence[best], rules.cluster[best]
@@ -133,8 +134,8 @@ def predict(
         group = _ORDERS[aggregate](pairs // n, starts, confidence[keys % max(1, len(place))])
         if aggregate == "maximum":
             group = _refined(group, frequency[pairs % n])
-        known = np.isin(_keys(some.entity[pairs // n], some.relation[pairs // n], pairs % n, n), train)
-        query, answer, score = _best(pairs, group, known, n, top)
+        known = known_of(applied, some, pairs // n, pairs % n)
+        query, answer, score = best_of(pairs, group, known, n, top)
         found.append((query + begin, answer, score))
         if on_progress is not None:
             on_progress(min(begin + size, len(queries.entity)), len(queries.entity))
@@ -144,6 +145,12 @@ def predict(
 
 def _keys(entity: np.ndarray, relation: np.ndarray, answer: np.ndarray, n: int) -> np.ndarray:
     return (relation * n + entity) * n + answer
+
+
+def known_of(applied: "Applied", queries: Queries, query: np.ndarray, answer: np.ndarray) -> np.ndarray:
+    """Whether answers to these queries are facts of train."""
+    keys = _keys(queries.entity[query], queries.relation[query], answer, applied.paths.num_entities)
+    return np.isin(keys, applied.fact_keys)
 
 
 class Applied:
@@ -193,7 +200,7 @@ class Applied:
                 rows, back = np.unique(entity[query], return_inverse=True)
                 counts = paths.counts(way, rows)
                 at, answer = spread(counts.indptr[back], counts.indptr[back + 1])
-                yield Given(query[at], counts.indices[answer], chosen[which[at]])
+                yield Given(query[at], counts.indices[answer], chosen[which[at]], counts.data[answer])
         if len(self.constant):
             holds = self.known.holds
             query, at = spread(holds.indptr[entity], holds.indptr[entity + 1])
@@ -226,7 +233,7 @@ class Applied:
             keys = _keys(x[any_], body, constant, self.paths.num_entities)
             fact[single] = np.isin(keys[single], self.fact_keys)
             good[any_] &= ~fact
-        return Given(query[good], answer[good], rule[good])
+        return Given(query[good], answer[good], rule[good], np.ones(good.sum(), np.int32))
 
 
 class _Index:
@@ -300,7 +307,7 @@ def _by_product(query: np.ndarray, starts: np.ndarray, confidence: np.ndarray) -
     return _refined(np.searchsorted(query, query), -np.add.reduceat(np.log1p(-confidence), starts))
 
 
-def _best(
+def best_of(
     pairs: np.ndarray, group: np.ndarray, known: np.ndarray, n: int, top: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(query, answer, score) of the best `top` answers to each query that are not known, and what ties."""

@@ -25,10 +25,17 @@ class Mining:
         min_support: Facts that a rule must give.
         min_confidence: Share of the body's pairs that are facts, five pairs added to them.
         max_bodies: Of each length; where there are more, those that most of drawn walks along facts follow.
+        system (rules|rnnlogic|plogicnet): Answers by mined rules; by rules that RNNLogic proposes and weighs;
+            or by TransE and rules, as pLogicNet joins them.
         aggregate (maximum|noisy-or|non-redundant-noisy-or): How an answer is scored by its rules.
         top: Answers kept for a query beside facts of train, and what ties with the last.
         splits: Whose queries are answered, with commas, or all: those of every entity and relation.
             [default: valid,test]
+        rounds: Of expectation and maximisation. [default: rnnlogic 3, plogicnet 2]
+        per_relation: Rules of a relation that RNNLogic keeps.
+        precision: Share of the body's pairs that are facts, at least, of the rules of pLogicNet.
+        threshold: Probability by its rules from which a triple joins the training of pLogicNet.
+        balance: Weight of that probability beside the score of TransE in the answers of pLogicNet.
     """
 
     length: int = 2
@@ -36,9 +43,15 @@ class Mining:
     min_support: int = 2
     min_confidence: float = 1e-4
     max_bodies: int = 20_000
+    system: str = "rules"
     aggregate: str = "maximum"
     top: Annotated[int, typer.Option(min=1)] = 100
     splits: str | None = None
+    rounds: Annotated[int | None, typer.Option(min=1)] = None
+    per_relation: Annotated[int, typer.Option(min=1)] = 100
+    precision: float = 0.6
+    threshold: float = 0.7
+    balance: float = 1.0
     seed: Seed = 0
 
 
@@ -53,10 +66,10 @@ def mine(
     overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Mines rules of the split train, and writes their answers as a run that owkg evaluate takes.
+    """Mines or learns rules of the split train, and writes their answers as a run that owkg evaluate takes.
 
-    The word mine may be left out. All rules are looked at that the options allow, so that the same command
-    gives the same run. RUN holds rules.parquet too, where each rule stands in words.
+    The word mine may be left out. Mined are all rules that the options allow, so that the same command gives
+    the same run. RUN holds rules.parquet too, where each rule stands in words.
 
     Args:
         kg (DIR): Folder of the graph, in a layout of owkg kg info.
@@ -67,13 +80,19 @@ def mine(
     Examples:
         owkg rules mine data/umls --out rules
         owkg rules mine data/wn18rr --length 3 --out rules
+        owkg rules mine data/umls --system rnnlogic --out rules
         owkg rules mine data/wn18rr --predictions anyburl.txt --out rules
     """
-    from owkg.rules import predictions_run, rules_run
+    from owkg.rules import SYSTEMS, predictions_run, rules_run
 
     settings = asdict(options)
     if predictions is not None:
         given.refuse(list(settings), "has no effect with --predictions")
+    system, splits, top = (settings.pop(name) for name in ("system", "splits", "top"))
+    if system in SYSTEMS:
+        others = {name for one in SYSTEMS.values() for name in one.settings} - {*SYSTEMS[system].settings}
+        given.refuse([name for name in settings if name in others], f"has no effect with --system {system}")
+        settings = {name: value for name, value in settings.items() if name not in others}
     check_readable([predictions])
     with collected() as notes:
         graph, reading = graph_in(kg, how.reading()), how.reading()
@@ -81,14 +100,12 @@ def mine(
         if predictions is not None:
             made = predictions_run(graph, out, predictions, **place)
         else:
-            splits, aggregate, top = (settings.pop(name) for name in ("splits", "aggregate", "top"))
-            settings["constants"] = not settings.pop("no_constants")
             with progress("Rules", "of a step") as update:
                 made = rules_run(
                     graph,
                     out,
-                    mining=settings,
-                    aggregate=aggregate,
+                    settings={name: value for name, value in settings.items() if value is not None},
+                    system=system,
                     top=top,
                     splits=None if splits is None else split_list(splits),
                     on_estimate=noted_line,
@@ -140,7 +157,8 @@ def explain(
         if i == 0 or row["answer"] != rows[i - 1]["answer"]:
             known = ", a fact of train" if row["known"] else ""
             lines.append(f"{row['place']}. {row['answer']}{known}: {row['rules']:,} rules")
-        shares = f"{row['support']:,}/{row['bodies']:,} {cell(row['confidence'])}"
+        value = f"adds {cell(row['adds'])}" if "adds" in row else cell(row["confidence"])
+        shares = f"{row['support']:,}/{row['bodies']:,} {value}"
         lines.append(f"     {row['rule']}  {shares}")
     notes += [] if rows else ["no rule gives an answer"]
     payload = {"run": run, "query": query, "answers": found}
