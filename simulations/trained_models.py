@@ -28,7 +28,7 @@ from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, read_graph
 from owkg.models import MODELS, Trained
 from owkg.plots.figure import COLOURS, figure, save_figure
-from owkg.rules.run import rules_run
+from owkg.rules import SYSTEMS, rules_run
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import printed
 from simulations.script import Out, Quick, run_script, save_table
@@ -52,8 +52,9 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("complex", "codex-s"): {"epochs": 40},
     ("complex", "wn18rr"): {"dim": 128, "batch_size": 500, "n3": 0.1},
 }
-# Systems that no gradient trains, with what they are told of a graph.
-RULES: dict[str, dict[str, dict[str, Any]]] = {"rules": {"wn18rr": {"length": 3}}}
+# Systems of rules, whose settings are those of the graph.
+RULES = tuple(SYSTEMS)
+LENGTHS = {"wn18rr": 3}
 # Where nothing is named: all models on three graphs, and these on the others.
 EACH, FEW = ("nations", "umls", "kinships"), ["complex", "rules"]
 Graph = StrEnum("Graph", list(GRAPHS))
@@ -129,8 +130,10 @@ def system(
     """
     if model in RULES:
         if not folder.is_dir():
-            mining = {"seed": seed} | RULES[model].get(name, {})
-            rules_run(graph, folder, mining=mining)
+            settings = {"seed": seed}
+            if "length" in SYSTEMS[model].settings:
+                settings["length"] = LENGTHS.get(name, 2)
+            rules_run(graph, folder, settings=settings, system=model)
         return training.load_run(folder)
     settings = GRAPHS.get(name, _OTHER) | OWN.get((model, name), {})
     if most_epochs is not None:
@@ -155,8 +158,6 @@ def _trained(
     done = system(name, model, graph, seed, config.runs / name / model / str(seed), config.most_epochs)
     row = {"graph": name, "model": model, "seed": seed} | of_test(done.trained, graph)
     best = done.path.filter(pl.col("step") == done.step)
-    if model in RULES:
-        return row | dict.fromkeys(("valid_mrr", "best_epoch")) | {"seconds": best["seconds"].item()}, best
     row |= {"valid_mrr": best["valid_mrr"].item(), "best_epoch": best["epoch"].item()}
     return row | {"seconds": done.path["seconds"].max()}, done.path
 
