@@ -87,7 +87,7 @@ def step_seconds(graph: KnowledgeGraph, model: str, repeats: int, **options: obj
     parts, sizes = queries(graph, config)
     numbers, run = rates(config), advance(config, sizes)
     orders = orders_of(numbers, 0, asked=sizes.queries)
-    state, step = init_state(config, sizes, numbers), 0
+    state, step = init_state(config, sizes, numbers, facts=graph.splits["train"]), 0
 
     def steps() -> None:
         nonlocal state, step

@@ -28,6 +28,7 @@ from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, read_graph
 from owkg.models import MODELS, Trained
 from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.rules import SYSTEMS, rules_run
 from owkg.terminal.progress import progress
 from owkg.terminal.tables import printed
 from simulations.script import Out, Quick, run_script, save_table
@@ -51,8 +52,11 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("complex", "codex-s"): {"epochs": 40},
     ("complex", "wn18rr"): {"dim": 128, "batch_size": 500, "n3": 0.1},
 }
-# Where nothing is named: all models on three graphs, and one of them on the others.
-EACH, ONE = ("nations", "umls", "kinships"), "complex"
+# Systems of rules, whose settings are those of the graph.
+RULES = tuple(SYSTEMS)
+LENGTHS = {"wn18rr": 3}
+# Where nothing is named: all models on three graphs, and these on the others.
+EACH, FEW = ("nations", "umls", "kinships"), ["complex", "rules"]
 Graph = StrEnum("Graph", list(GRAPHS))
 
 
@@ -124,6 +128,13 @@ def system(
 
     `most_epochs` cuts it short.
     """
+    if model in RULES:
+        if not folder.is_dir():
+            settings = {"seed": seed}
+            if "length" in SYSTEMS[model].settings:
+                settings["length"] = LENGTHS.get(name, 2)
+            rules_run(graph, folder, settings=settings, system=model)
+        return training.load_run(folder)
     settings = GRAPHS.get(name, _OTHER) | OWN.get((model, name), {})
     if most_epochs is not None:
         settings |= {"epochs": min(most_epochs, settings["epochs"])}
@@ -145,8 +156,8 @@ def _trained(
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """(the row, the training path) of a run, trained unless it is there."""
     done = system(name, model, graph, seed, config.runs / name / model / str(seed), config.most_epochs)
-    best = done.path.filter(pl.col("step") == done.step)
     row = {"graph": name, "model": model, "seed": seed} | of_test(done.trained, graph)
+    best = done.path.filter(pl.col("step") == done.step)
     row |= {"valid_mrr": best["valid_mrr"].item(), "best_epoch": best["epoch"].item()}
     return row | {"seconds": done.path["seconds"].max()}, done.path
 
@@ -177,13 +188,11 @@ def _by(table: pl.DataFrame, column: str) -> Iterator[tuple[Any, pl.DataFrame]]:
 
 def _asked(graphs: list[str], models: list[str] | None) -> tuple[tuple[str, str], ...]:
     """Pairs of graph and model; without models all on small graphs, and one on the others."""
-    small = [name for name, kind in MODELS.items() if "small" in kind.presets]
+    small = [*(name for name, kind in MODELS.items() if "small" in kind.presets), *RULES]
     for name in models or ():
         if name not in small:
             raise ValueError(f"`model` must be one of {', '.join(small)}, got {name!r}.")
-    return tuple(
-        (graph, model) for graph in graphs for model in models or (small if graph in EACH else [ONE])
-    )
+    return tuple((graph, model) for graph in graphs for model in models or (small if graph in EACH else FEW))
 
 
 def main(
@@ -192,7 +201,8 @@ def main(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Repeat for several. Without: every model on Nations, UMLS and Kinships, ComplEx on others."
+            help="Repeat for several. Without: every model on Nations, UMLS and Kinships, ComplEx and rules "
+            "on others."
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of a graph and model, from seed 0 on.")] = 3,
@@ -203,7 +213,7 @@ def main(
     writable_folder(out)
     known = [name for name in GRAPHS if name != FAMILIES] if data else [FAMILIES]
     chosen = [str(one) for one in dict.fromkeys(graph or (["nations"] if quick and data else known))]
-    asked = _asked(chosen, [ONE] if quick and not model else model)
+    asked = _asked(chosen, FEW[:1] if quick and not model else model)
     runs = out / "runs" / ("quick" if quick else "whole")
     rows, paths = run(Config(asked, data, runs, seeds, most_epochs=20 if quick else None))
     table = overview(rows)
@@ -217,8 +227,9 @@ def main(
         for row in table.to_dicts()
     ]
     printed(f"Mean of {seeds} seeds", ["graph", "model", *METRICS, "sd of mrr", "seconds"], cells)
-    if len(drawn := paths["model"].unique()) == 1 or ONE in drawn:
-        draw(paths.filter(model=ONE if ONE in drawn else drawn[0]), out)
+    # One model: that which stands for all, or the only one.
+    drawn = min(paths["model"].unique(), key=lambda name: (name != FEW[0], name))
+    draw(paths.filter(model=drawn), out)
 
 
 if __name__ == "__main__":

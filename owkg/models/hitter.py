@@ -62,7 +62,8 @@ def hitter_model(config: HittER) -> Model:
     the context, the vector of the query, those of the neighbours of its entity), in no order. Layers are
     those of BERT: attention, then a network with one hidden layer, each added and normalised. In training the
     fact that is asked is no neighbour, the entity of some queries is hidden, and some see no neighbours; the
-    loss of the hidden entities themselves is left out. Everything starts normal with deviation .02.
+    loss of the hidden entities themselves is left out, and no entity is replaced by another. Everything
+    starts normal with deviation .02.
 
     References:
         Chen et al. 2021, HittER: hierarchical transformers for knowledge graph embeddings, sections 2 and 3.
@@ -218,6 +219,8 @@ def _normal(x: Float[Array, "q t d"], weights: Params, name: str) -> Float[Array
     return scaled * weights[f"{name}_scale"] + weights[f"{name}_shift"]
 
 
+_PUBLISHED = {"optimiser": "adamax", "learning_rate": 0.01, "schedule": "linear", "weight_decay": 0.01}
+
 KIND = Kind(
     "hitter",
     HittER,
@@ -233,6 +236,16 @@ KIND = Kind(
         "learning_rate": 1e-3,
     },
     presets={
+        "fb15k-237": _PUBLISHED | {"label_smoothing": 0.0, "epochs": 300, "warmup_steps": 32_000},
+        "wn18rr": _PUBLISHED
+        | {
+            "neighbours": 12,
+            "context_dropout": 0.5,
+            "masked": 0.8,
+            "learning_rate": 0.008,
+            "epochs": 500,
+            "warmup_steps": 17_000,
+        },
         "small": SMALL_CLASSIFIED
         | {
             "heads": 4,
@@ -245,6 +258,6 @@ KIND = Kind(
             "learning_rate": 3e-3,
             "warmup_steps": 80,
             "schedule": "linear",
-        }
+        },
     },
 )

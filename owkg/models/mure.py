@@ -70,7 +70,11 @@ KIND = Kind(
     "-|R h - t - r|^2 + b_h + b_t",
     "Balazevic et al. 2019",
     training=CLASSIFIED,
-    presets={"fb15k-237": BALAZEVIC_FB15K237, "wn18rr": BALAZEVIC_WN18RR, "small": SMALL_CLASSIFIED},
+    presets={
+        "fb15k-237": BALAZEVIC_FB15K237,
+        "wn18rr": BALAZEVIC_WN18RR,
+        "small": SMALL_CLASSIFIED | {"dim": 128},
+    },
     peers={
         "pykeen": Peer("MuRE", of_pykeen(3, 2), joined=_turned, settings=(("p", 2), ("power_norm", True))),
         "kgemb": Peer(arrays=(*KGEMB, "rel_diag.weight"), joined=_turned),

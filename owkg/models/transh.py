@@ -120,7 +120,7 @@ KIND = Kind(
     presets={
         "fb15k-237": _WANG | {"dim": 100, "loss_margin": 0.25, "learning_rate": 0.005 * 4800},
         "wn18rr": _WANG | {"dim": 50, "learning_rate": 0.01 * 4800},
-        "small": SMALL_CLASSIFIED,
+        "small": SMALL_CLASSIFIED | {"reciprocal": True},
     },
     peers={
         "pykeen": Peer("TransH", differs="takes shifts and normals for each other"),

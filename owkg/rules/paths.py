@@ -98,7 +98,7 @@ class Paths:
             back.data = back.data * cycles[back.indices]
             both = first.multiply(self.steps[self.inverse(b)][rows]).multiply(self.steps[c][rows])
             found = found - back + sparse.csr_matrix(both)
-        return _without(found.tocsr(), rows)
+        return _without(sparse.csr_matrix(found), rows)
 
 
 def _without(counts: sparse.csr_matrix, rows: np.ndarray) -> sparse.csr_matrix:

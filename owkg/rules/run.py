@@ -1,5 +1,6 @@
 """Runs of the table model: answers of rules, or of another system, in a folder as of training."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -25,7 +26,7 @@ from owkg.rules.rnnlogic import rnnlogic, weighted
 from owkg.rules.scores import AGGREGATIONS, Applied, Predictions, Queries, predict, queries_of
 from owkg.train.config import training
 from owkg.train.folder import facts_checksums, made_run, require_unchanged, write_snapshot
-from owkg.train.loop import Snapshot
+from owkg.train.loop import Row, Snapshot
 from owkg.train.state import State, direction
 from owkg.train.validation import validator
 
@@ -180,6 +181,7 @@ def _new(
     """Yields what writes answers, and the rules that they come from, into the folder of a run."""
     config = training("table", valid_every=0)
     how = reading or Reading()
+    started = time.perf_counter()
     with made_run(
         folder, graph, config, graph_folder, how, overwrite=overwrite, devices=1, more=more
     ) as place:
@@ -197,8 +199,13 @@ def _new(
             more["predictions"] = len(found.query)
             if learnt is not None:
                 rule_table(learnt, graph).write_parquet(place / RULES)
-            write_snapshot(place, config, Snapshot(1, state, [], due=True, last=True))
+            seconds = time.perf_counter() - started
             valid = validator(graph, config)(trained) if len(graph.splits.get("valid", ())) else {}
+            # The path of the run has one row.
+            row: Row = {"step": 1, "epoch": 1.0, "loss": 0.0, "seconds": seconds}
+            row |= {"examples_per_s": len(graph.splits["train"]) / seconds}
+            row |= {f"valid_{name}": value for name, value in valid.items()}
+            write_snapshot(place, config, Snapshot(1, state, [row], due=True, last=True))
             count = 0 if learnt is None else len(learnt.rules.head)
             return Made(count, len(np.unique(found.query)), len(found.query), valid)
 

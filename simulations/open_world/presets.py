@@ -72,7 +72,7 @@ _QUICKER = _SAMPLED | {"learning_rate": 1e-2, "num_negatives": 64}
 _ALL = {"training_loop": "1vsall", "loss": "cross_entropy", "n3": 0.0}
 
 
-_THIRTEEN_STEPS = 600
+_THIRTEEN_STEPS = 400
 
 
 def _cpu() -> tuple[Configuration, ...]:

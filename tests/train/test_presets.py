@@ -42,9 +42,9 @@ def test_what_is_given_stands_above_a_preset(tmp_path):
     [
         (
             lambda path: training("rotate", preset="fb15k"),
-            "`preset` must be fb15k-237 or wn18rr for rotate, got 'fb15k'",
+            "`preset` must be fb15k-237 or wn18rr or small for rotate, got 'fb15k'",
         ),
-        (lambda path: training("betae", preset="wn18rr"), "`preset` must not be given with betae, which has"),
+        (lambda path: training("betae", preset="wn18rr"), "`preset` must be small for betae, got 'wn18rr'"),
         (lambda path: training("rotate", preset=[]), r"`preset` must be .* got \[\]"),
         (lambda path: read_config(path, preset="wn18rr"), "`preset` cannot be given beside a file or a run"),
         (

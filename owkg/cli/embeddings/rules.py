@@ -68,8 +68,8 @@ def mine(
 ) -> None:
     """Mines or learns rules of the split train, and writes their answers as a run that owkg evaluate takes.
 
-    Mined are all rules that the options allow, so that the same command gives the same run. RUN holds
-    rules.parquet too, where each rule stands in words.
+    The word mine may be left out. Mined are all rules that the options allow, so that the same command gives
+    the same run. RUN holds rules.parquet too, where each rule stands in words.
 
     Args:
         kg (DIR): Folder of the graph, in a layout of owkg kg info.
@@ -78,10 +78,10 @@ def mine(
             PyClause, or another run.
 
     Examples:
-        owkg rules data/umls --out rules
-        owkg rules data/wn18rr --length 3 --out rules
-        owkg rules data/umls --system rnnlogic --out rules
-        owkg rules data/wn18rr --predictions anyburl.txt --out rules
+        owkg rules mine data/umls --out rules
+        owkg rules mine data/wn18rr --length 3 --out rules
+        owkg rules mine data/umls --system rnnlogic --out rules
+        owkg rules mine data/wn18rr --predictions anyburl.txt --out rules
     """
     from owkg.rules import SYSTEMS, predictions_run, rules_run
 
@@ -116,7 +116,7 @@ def mine(
     sizes |= {"queries": made.queries, "predictions": made.predictions}
     rows = [[name, f"{value:,}"] for name, value in sizes.items()]
     rows += [[f"valid {name}", cell(value)] for name, value in made.valid.items()]
-    written = f"wrote {out}; its ranks: owkg evaluate {out} --split test --out ranks.parquet"
+    written = f"wrote {out}; ranks: owkg evaluate RUN --split test --out ranks.parquet"
     tables = [Table("Rules" if predictions is None else "Predictions", ["", "value"], rows)]
     show(form, {"run": out, **sizes, "valid": made.valid}, tables, [written], notes=notes)
 
@@ -169,7 +169,7 @@ class _MineFirst(TyperGroup):
     """`owkg rules DIR` is `owkg rules mine DIR`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        known = not args or args[0] in (*self.commands, "-h", "--help")
+        known = not args or args[0] in (*self.commands, *ctx.help_option_names)
         return super().parse_args(ctx, args if known else ["mine", *args])
 
 
