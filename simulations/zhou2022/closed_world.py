@@ -59,7 +59,7 @@ def _tables(found: list[dict[str, Any]]) -> dict[str, Any]:
     import polars as pl
 
     taus = pl.concat(
-        pl.DataFrame(one["agreement"]).filter(coefficient="tau").with_columns(seed=seed)
+        pl.DataFrame(one["agreement"], infer_schema_length=None).filter(coefficient="tau").with_columns(seed=seed)
         for seed, one in enumerate(found)
     )
     deepest = int(taus["depth"].max())  # pyright: ignore[reportArgumentType]
@@ -78,7 +78,7 @@ def _tables(found: list[dict[str, Any]]) -> dict[str, Any]:
         )
     )
     systems = pl.concat(
-        pl.DataFrame(one["systems"]).filter(metric="mrr").with_columns(seed=seed)
+        pl.DataFrame(one["systems"], infer_schema_length=None).filter(metric="mrr").with_columns(seed=seed)
         for seed, one in enumerate(found)
     )
     mean = [pl.col("value").mean(), pl.col("rank").mean()]
