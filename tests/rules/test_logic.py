@@ -45,7 +45,7 @@ def test_predictor_and_worth_are_as_defined(graph):
     paths = [paths_of(graph, body) for body in rules.body.tolist()]
     loss, weighed, gain = 0.0, 0.0, np.zeros(len(rules.head))
     train = graph.splits["train"].tolist()
-    for (h, r, t), side in product(train, (0, 1)):
+    for h, r, t, side in [(*fact, side) for fact in train for side in (0, 1)]:
         given, own = ((h, t), (t, h))[side]
         answers = [(a, b)[1 - side] for a, q, b in train if q == r and (a, b)[side] == given]
         counts = np.array([
