@@ -10,6 +10,7 @@ from scipy import sparse
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.evaluation import score_triples
+from owkg.keys import reproducible
 from owkg.kg import KnowledgeGraph
 from owkg.models import Trained, score_all
 from owkg.rules.mine import Rules, mine
@@ -54,6 +55,7 @@ class Learned(NamedTuple):
     weight: Float[np.ndarray, "rules"]
 
 
+@reproducible
 def plogicnet(
     graph: KnowledgeGraph,
     *,

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from owkg import checks
 from owkg.errors import ArgumentError
+from owkg.keys import reproducible
 from owkg.kg import KnowledgeGraph
 from owkg.rules.mine import Rules, mine
 from owkg.rules.paths import Paths
@@ -44,6 +45,7 @@ class Features(NamedTuple):
     columns: int
 
 
+@reproducible
 def rnnlogic(
     graph: KnowledgeGraph,
     *,
@@ -85,15 +87,17 @@ def rnnlogic(
     if not len(found.head):
         raise ArgumentError("min_confidence", "leaves no rule r(X,Y) of this graph: make it smaller.")
     paths, generator = Paths(graph), Generator(graph.num_relations, length, seed)
-    found = found.some(_best_of_each(found.head, found.confidence, 2 * per_relation))
+    found = found.some(best_of_each(found.head, found.confidence, 2 * per_relation))
     asked = queries_of(graph, ["train"])
     for turn in range(rounds):
         features = features_of(graph, found, asked)
         weights = fitted(features, targets(graph, asked, features), graph.num_entities, steps)
         worth = worths(graph, found, asked, features, weights)
         worth += _PRIOR * generator.log_probability(found.head, found.body)
-        chosen = _best_of_each(found.head, worth, per_relation)
-        generator.learn(found.head[chosen], found.body[chosen], _softmax(found.head[chosen], worth[chosen]))
+        chosen = best_of_each(found.head, worth, per_relation)
+        generator.learn(
+            found.head[chosen], found.body[chosen], softmax_of_each(found.head[chosen], worth[chosen])
+        )
         last = turn + 1 == rounds
         head, body = generator.drawn(per_relation if last else 2 * per_relation, likeliest=last)
         if len((some := scored(paths, head, body)).head):
@@ -215,14 +219,14 @@ def worths(
     return gain.reshape(2, -1).sum(0) / np.maximum(of_relation[rules.head], 1)
 
 
-def _best_of_each(head: np.ndarray, value: np.ndarray, most: int) -> np.ndarray:
+def best_of_each(head: np.ndarray, value: np.ndarray, most: int) -> np.ndarray:
     """Places of the largest values of each relation, by relation, the largest first."""
     order = np.lexsort((-value, head))
     first = np.searchsorted(head[order], head[order])
     return order[np.arange(len(order)) - first < most]
 
 
-def _softmax(head: np.ndarray, value: np.ndarray) -> np.ndarray:
+def softmax_of_each(head: np.ndarray, value: np.ndarray) -> np.ndarray:
     """exp(value), shares of their relation."""
     top = np.full(head.max() + 1, -np.inf)
     np.maximum.at(top, head, value)
@@ -234,9 +238,11 @@ def scored(paths: Paths, head: np.ndarray, body: np.ndarray) -> Rules:
     """These rules r(X,Y), without those of which no fact is an example."""
     rows = []
     bodies, which = np.unique(body, axis=0, return_inverse=True)
-    for number, steps in enumerate(bodies):
+    order = np.argsort(which.ravel(), kind="stable")
+    places = np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1])
+    for number, (steps, own) in enumerate(zip(bodies, places, strict=True)):
         counts = paths.counts(tuple(int(one) for one in steps if one >= 0))
-        for place in np.flatnonzero(which.ravel() == number) if counts.nnz else ():
+        for place in own if counts.nnz else ():
             support = counts.multiply(paths.steps[head[place]]).nnz
             if support and (steps[0], *steps[1:]) != (head[place], *[-1] * (len(steps) - 1)):
                 rows.append((place, support, counts.nnz, number))
@@ -263,16 +269,24 @@ class Generator:
 
     def log_probability(self, head: np.ndarray, body: np.ndarray) -> Float[np.ndarray, "rules"]:
         """Of each body, given the head."""
-        return np.asarray(_log_probability(self.params, jnp.asarray(head), self._targets(body)))
+        found = _log_probability(self.params, *self._padded(head, body))
+        return np.asarray(found)[: len(head)].astype(float)
 
-    def _targets(self, body: np.ndarray) -> Array:
-        padded = np.pad(body, ((0, 0), (0, self.length - body.shape[1])), constant_values=-1)
-        return jnp.asarray(np.where(padded < 0, 2 * self.relations, padded))
+    def _padded(self, head: np.ndarray, body: np.ndarray) -> tuple[Array, Array]:
+        """(heads, tokens that follow them) of a power of two of rules, so that few shapes are compiled."""
+        more = (1 << (len(head) - 1).bit_length()) - len(head)
+        tokens = np.where(body < 0, 2 * self.relations, body)
+        wide = (0, more), (0, self.length - body.shape[1])
+        tokens = np.pad(tokens, wide, constant_values=2 * self.relations)
+        tokens[len(head) :, 0] = 0
+        return jnp.asarray(np.pad(head, (0, more))), jnp.asarray(tokens)
 
     def learn(self, head: np.ndarray, body: np.ndarray, weight: np.ndarray) -> None:
         """Trains on weighted rules, from the parameters so far."""
-        share = jnp.asarray(weight / weight.sum(), jnp.float32)
-        self.params = _learned(self.params, jnp.asarray(head), self._targets(body), share, steps=_STEPS)
+        heads, tokens = self._padded(head, body)
+        share = np.zeros(len(heads), np.float32)
+        share[: len(head)] = weight / weight.sum()
+        self.params = _learned(self.params, heads, tokens, jnp.asarray(share), steps=_STEPS)
 
     def drawn(self, count: int, *, likeliest: bool) -> tuple[np.ndarray, np.ndarray]:
         """(head, body) of so many different rules of each relation, drawn, or the likeliest in the beam.

@@ -398,6 +398,8 @@ def _plogicnet(
 ) -> Learnt:
     given = dict(settings)
     balance = given.pop("balance", 1.0)
+    if not 0 <= balance < float("inf"):
+        raise ArgumentError("balance", f"must be a finite number of at least 0, got {balance!r}.")
     rules, learned = plogicnet(graph, **given, on_estimate=on_estimate, on_progress=tell("Learning rules"))
     answers = partial(joined, graph, rules, learned, balance=balance)
     return Learnt(rules, np.tile(learned.weight, (2, 1)), answers)

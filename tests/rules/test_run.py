@@ -98,6 +98,13 @@ def test_bad_predictions_are_named_by_line(folder, tmp_path, capsys, text, messa
         (["--splits", "dev"], "--splits must be all or splits of the graph"),
         (["--min-confidence", "1"], "--min-confidence leaves no rule"),
         (["--predictions", "x", "--length", "1"], "--length has no effect with --predictions"),
+        (["--system", "drum"], "--system must be one of rules, rnnlogic, plogicnet"),
+        (["--rounds", "2"], "--rounds has no effect with --system rules"),
+        (["--system", "plogicnet", "--length", "2"], "--length has no effect with --system plogicnet"),
+        (["--system", "rnnlogic", "--min-confidence", "1"], "--min-confidence leaves no rule"),
+        (["--system", "plogicnet", "--precision", "nan"], "--precision must be in [0, 1]"),
+        (["--system", "plogicnet", "--precision", "1", "--min-support", "4"], "--precision leaves no rule"),
+        (["--system", "plogicnet", "--balance", "inf"], "--balance must be a finite number"),
     ],
 )
 def test_bad_options_are_named(folder, tmp_path, capsys, options, message):
@@ -120,3 +127,24 @@ def test_query_and_run_of_an_explanation_are_checked(folder, tmp_path, capsys):
     (run / "rules.parquet").write_bytes(b"PAR1")
     assert main(["rules", "explain", str(run), "--query", "f|likes|?"]) == 2
     assert "must hold rules" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("system", ["rnnlogic", "plogicnet"])
+def test_rules_that_are_learned_are_a_run(folder, tmp_path, capsys, system):
+    (folder / "valid.txt").unlink()
+    run = tmp_path / "run"
+    command = ["rules", str(folder), "--system", system, "--rounds", "1", "--out", str(run)]
+    assert main([*command, "--format", "json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["rules"] >= 2, made["queries"], made["valid"]) == (True, 2, {})
+    ids = {label: i for i, label in enumerate(load_run(run).entities)}
+    scores = score_all(load_run(run).trained, [ids["f"]], [load_run(run).relations.index("likes")], "tail")[0]
+    assert int(np.argmax(scores)) == ids["e"]
+    done = main(["rules", "explain", str(run), "--query", "f|likes|?", "--format", "json"])
+    out, err = capsys.readouterr()
+    if system == "plogicnet":
+        assert (done, "orders answers by embeddings too" in err) == (2, True)
+        return
+    told = [row for row in json.loads(out)["answers"] if row["answer"] == "e"]
+    assert "likes(X,Y) <- likes(Y,X)" in {row["rule"] for row in told}
+    assert (told[0]["place"], told[0]["adds"] > 0) == (1, True)
