@@ -59,7 +59,9 @@ def _tables(found: list[dict[str, Any]]) -> dict[str, Any]:
     import polars as pl
 
     taus = pl.concat(
-        pl.DataFrame(one["agreement"], infer_schema_length=None).filter(coefficient="tau").with_columns(seed=seed)
+        pl.DataFrame(one["agreement"], infer_schema_length=None)
+        .filter(coefficient="tau")
+        .with_columns(seed=seed)
         for seed, one in enumerate(found)
     )
     deepest = int(taus["depth"].max())  # pyright: ignore[reportArgumentType]
@@ -77,15 +79,20 @@ def _tables(found: list[dict[str, Any]]) -> dict[str, Any]:
             pl.col("pooled").mean().alias("tau_pooled"),
         )
     )
-    systems = pl.concat(
-        pl.DataFrame(one["systems"], infer_schema_length=None).filter(metric="mrr").with_columns(seed=seed)
-        for seed, one in enumerate(found)
-    )
+    systems = _of_seeds(found, "systems", metric="mrr")
     mean = [pl.col("value").mean(), pl.col("rank").mean()]
     sparse = systems.filter(depth=0).group_by("system", maintain_order=True).agg(mean)
     full = systems.filter(pl.col("depth").is_null()).group_by("system").agg(mean)
     both = sparse.join(full, on="system", suffix="_truth").sort("value", descending=True)
     return {"order": order, "systems": both}
+
+
+def _of_seeds(found: list[dict[str, Any]], name: str, **chosen: str) -> Any:
+    """The rows of a table that are chosen, of every seed, by column `seed`."""
+    import polars as pl
+
+    tables = (pl.DataFrame(one[name], infer_schema_length=None).filter(**chosen) for one in found)
+    return pl.concat(table.with_columns(seed=pl.lit(seed)) for seed, table in enumerate(tables))
 
 
 def _told(tables: dict[str, Any], out: Path) -> None:
