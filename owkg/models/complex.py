@@ -92,7 +92,7 @@ KIND = Kind(
     presets={
         "fb15k-237": FACTORED | {"dim": 1000, "n3": 0.05, "epochs": 100},
         "wn18rr": FACTORED | {"dim": 500, "batch_size": 100, "n3": 0.1, "epochs": 100},
-        "small": SMALL_FACTORED | {"dim": 256},
+        "small": SMALL_FACTORED | {"dim": 256, "batch_size": 1000},
     },
     peers={
         "pykeen": Peer("ComplEx", layout="interleaved"),
