@@ -1,9 +1,9 @@
 """Rank tables of models that are trained here, or of your own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -52,6 +52,7 @@ def data_sets(
     seeds: int | None,
     quick: bool,
     out: Path,
+    how: Callable[[str, str], dict[str, Any]] | None = None,
 ) -> list[DataSet]:
     """The rank tables of your own models, or of `systems`, trained where `out` has no such run yet.
 
@@ -62,6 +63,7 @@ def data_sets(
         seeds: trainings of each; None: 3, or 1 if quick.
         quick: whether trainings are short.
         out: folder of the runs.
+        how: from the names of a graph and a model to settings; None: as `simulations/trained_models.py`.
 
     Raises:
         ValueError: if rank tables are not of one graph, or two hold models of one name.
@@ -79,7 +81,7 @@ def data_sets(
     graphs = {path.name: quietly_read(path) for path in folders} or {FAMILIES: families()}
     runs = writable_folder(out / "runs" / ("quick" if quick else "whole"))
     return [
-        DataSet(name, graph, _trained(systems, runs / name, graph, seeds or (1 if quick else 3), quick))
+        DataSet(name, graph, _trained(systems, runs / name, graph, seeds or (1 if quick else 3), quick, how))
         for name, graph in graphs.items()
     ]
 
@@ -102,13 +104,20 @@ def _own(paths: Sequence[Path], graph: KnowledgeGraph) -> dict[str, pl.DataFrame
 
 
 def _trained(
-    systems: Mapping[str, str], folder: Path, graph: KnowledgeGraph, seeds: int, quick: bool
+    systems: Mapping[str, str],
+    folder: Path,
+    graph: KnowledgeGraph,
+    seeds: int,
+    quick: bool,
+    how: Callable[[str, str], dict[str, Any]] | None,
 ) -> dict[str, pl.DataFrame]:
     found = {}
     for label in list(systems)[: 2 if quick else None]:
         kind, tables = systems[label], []
+        settings = how(folder.name, kind) if how else {}
+        most = 20 if quick else None
         for seed in range(seeds):
-            run = system(folder.name, kind, graph, seed, folder / kind / str(seed), 20 if quick else None)
+            run = system(folder.name, kind, graph, seed, folder / kind / str(seed), most, **settings)
             table = evaluation.ranks(run.trained, graph, name=label, popularity=True)
             tables.append(table.with_columns(seed=pl.lit(seed)))
         found[label] = pl.concat(tables)

@@ -122,25 +122,31 @@ def quietly_read(folder: Path) -> KnowledgeGraph:
 
 
 def system(
-    name: str, model: str, graph: KnowledgeGraph, seed: int, folder: Path, most_epochs: int | None = None
+    name: str,
+    model: str,
+    graph: KnowledgeGraph,
+    seed: int,
+    folder: Path,
+    most_epochs: int | None = None,
+    **settings: Any,
 ) -> training.Run:
     """The run of a model on a graph of that name, in `folder`, which goes on if it is there.
 
-    `most_epochs` cuts it short.
+    `most_epochs` cuts it short. `settings`, if there are any, take the place of the preset "small".
     """
     if model in RULES:
         if not folder.is_dir():
-            settings = {"seed": seed}
+            own = {"seed": seed}
             if "length" in SYSTEMS[model].settings:
-                settings["length"] = LENGTHS.get(name, 2)
-            rules_run(graph, folder, settings=settings, system=model)
+                own["length"] = LENGTHS.get(name, 2)
+            rules_run(graph, folder, settings=own, system=model)
         return training.load_run(folder)
-    settings = GRAPHS.get(name, _OTHER) | OWN.get((model, name), {})
+    how = settings or {"preset": "small"} | GRAPHS.get(name, _OTHER) | OWN.get((model, name), {})
     if most_epochs is not None:
-        settings |= {"epochs": min(most_epochs, settings["epochs"])}
-    how = training.training(model, preset="small", seed=seed, **settings)
+        how |= {"epochs": min(most_epochs, how["epochs"])}
+    config = training.training(model, seed=seed, **how)
     with progress(f"{name}, {model}, seed {seed}", "steps") as update:
-        return training.train(graph, how, folder, resume=folder.is_dir(), on_progress=update)
+        return training.train(graph, config, folder, resume=folder.is_dir(), on_progress=update)
 
 
 def of_test(trained: Trained, graph: KnowledgeGraph) -> dict[str, float]:
