@@ -72,7 +72,7 @@ def main(
     table = table_1(data_sets(SYSTEMS, kg or (), ranks or (), seeds, quick, folder))
     for (name,), rows in table.group_by("data", maintain_order=True):
         cells = [
-            [row["model"], _interval(row, "mr", 0), _interval(row, "amri", 1)]
+            [row["model"], _interval(row, "mr", 1), _interval(row, "amri", 1)]
             + [
                 "" if row[f"printed_{metric}"] is None else f"{row[f'printed_{metric}']:,g}"
                 for metric in _METRICS
