@@ -18,6 +18,13 @@ from simulations.trained_models import FAMILIES, families, quietly_read, system
 DEFAULT = ("umls", "codex-s")
 """Graphs under OWKG_DATA that are taken where none is named."""
 
+EMBEDDINGS = {"RotatE": "rotate", "ComplEx": "complex", "TransE": "transe", "DistMult": "distmult"}
+"""Small models that train in a minute on either, by `embedding`."""
+
+_FACTORED: dict[str, Any] = {"dim": 32, "batch_size": 256}
+_SAMPLED: dict[str, Any] = _FACTORED | {"margin": 6.0, "num_negatives": 32, "loss": "logistic"}
+_SAMPLED |= {"learning_rate": 1e-2}
+
 Graphs = Annotated[
     list[Path] | None,
     typer.Option(
@@ -43,6 +50,13 @@ class DataSet:
     name: str
     graph: KnowledgeGraph
     ranks: dict[str, pl.DataFrame]
+
+
+def embedding(graph: str, model: str) -> dict[str, Any]:
+    """Settings of one of `EMBEDDINGS` on a graph."""
+    sampled = model in ("rotate", "transe")
+    epochs = {"umls": 20}.get(graph, 10) * (4 if sampled else 1)
+    return (_SAMPLED if sampled else _FACTORED) | {"epochs": epochs}
 
 
 def data_sets(

@@ -29,27 +29,14 @@ from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.terminal.tables import printed
-from simulations.rank_tables import DataSet, Graphs, Seeds, Tables, data_sets
+from simulations.rank_tables import EMBEDDINGS, DataSet, Graphs, Seeds, Tables, data_sets, embedding
 from simulations.script import Out, Quick, Seed, run_script, save_table
 
-SYSTEMS = {"RotatE": "rotate", "ComplEx": "complex", "TransE": "transe", "DistMult": "distmult"}
-_FACTORED: dict[str, Any] = {"dim": 32, "batch_size": 256}
-_SAMPLED: dict[str, Any] = {"dim": 32, "batch_size": 256, "margin": 6.0, "num_negatives": 32} | {
-    "loss": "logistic",
-    "learning_rate": 1e-2,
-}
 METRICS = ("mrr", "hits@1", "hits@10")
 NEGATIVES = (10, 50, 100, 500)
 
 # Entries of one [tasks, drawn] array.
 _ENTRIES = 2**22
-
-
-def _settings(graph: str, model: str) -> dict[str, Any]:
-    """Of the training of a model on a graph."""
-    sampled = model in ("rotate", "transe")
-    epochs = {"umls": 20}.get(graph, 10) * (4 if sampled else 1)
-    return (_SAMPLED if sampled else _FACTORED) | {"epochs": epochs}
 
 
 def sampled_moments(
@@ -190,7 +177,7 @@ def main(
 ) -> None:
     """Metrics by sampled negatives and by all candidates: closed form, draws, models that change places."""
     sets = data_sets(
-        SYSTEMS, kg or (), ranks or (), seeds, quick, writable_folder(out / "sampled"), _settings
+        EMBEDDINGS, kg or (), ranks or (), seeds, quick, writable_folder(out / "sampled"), embedding
     )
     table = run(sets, tuple(sorted(set(negatives or NEGATIVES))), trials, seed)
     found = reversals(table)
