@@ -16,7 +16,12 @@ from owkg.ranks import known_sets, ranks_from_scores
 
 N, M = 23, 3
 SIZES = {"num_entities": N, "num_relations": M}
-SMALL = {"conve": {"dim": 12, "height": 4}, "betae": {"dim": 5}, "transe": {"dim": 5, "norm": 1}}
+SMALL = {
+    "hitter": {"dim": 4, "heads": 2, "hidden": 4, "triple_layers": 1, "context_layers": 1, "neighbours": 3},
+    "conve": {"dim": 12, "height": 4},
+    "betae": {"dim": 5},
+    "transe": {"dim": 5, "norm": 1},
+}
 SMALL |= {"interacte": {"dim": 12, "height": 2, "kernel": 3, "channels": 2}}
 SMALL |= {name: {"dim": 6} for name in ("rote", "refe", "atte", "roth", "refh", "atth")}
 

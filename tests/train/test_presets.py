@@ -10,6 +10,7 @@ from owkg.train.loop import snapshots
 PRESETS = [(model, preset) for model, kind in MODELS.items() for preset in kind.presets]
 # What makes a model small, where it has the option.
 SMALL = {"dim": 12, "relation_dim": 4, "height": 2, "kernel": 3, "channels": 2, "hidden": 5, "blocks": 3}
+SMALL |= {"heads": 2, "triple_layers": 1, "context_layers": 1, "neighbours": 3}
 
 
 @pytest.mark.usefixtures("quick_compilation")
