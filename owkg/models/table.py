@@ -37,10 +37,12 @@ class Table:
 def table_model(config: Table) -> Model:
     """score(h, r, t) = what the table has for the answer t to (h, r, ?), or h to (?, r, t); else 0.
 
+    All scores of a query that the table was not asked are NaN, so that nothing ranks them.
+
     The row of a query is its scores of all entities, that of a candidate its id. Statistics: `start`, where
     the answers of each query begin, by side (tail, head), relation and entity, and at last their number;
-    `candidate` and `score` of each answer. `graph` makes the table in which facts of train answer for their
-    tails. Ids are exact up to 2^24 entities.
+    `candidate` and `score` of each answer; `asked`, whether the table was asked each query. `graph` makes
+    the table in which facts of train answer for their tails. Ids are exact up to 2^24 entities.
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
@@ -50,6 +52,7 @@ def table_model(config: Table) -> Model:
         }
         start = jnp.zeros(2 * num_relations * num_entities + 1, jnp.int32)
         return params, {
+            "asked": jnp.ones(len(start) - 1, bool),
             "start": start,
             "candidate": jnp.zeros(1, jnp.int32),
             "score": jnp.zeros(1, jnp.int32),
@@ -61,6 +64,7 @@ def table_model(config: Table) -> Model:
         order = jnp.argsort(queries)
         numbers = jnp.arange(2 * num_relations * num_entities + 1)
         return {
+            "asked": jnp.ones(len(numbers) - 1, bool),
             "start": jnp.searchsorted(queries[order], numbers).astype(jnp.int32),
             "candidate": rows[order, 2].astype(jnp.int32),
             "score": jnp.ones(len(rows), jnp.int32),
@@ -89,7 +93,8 @@ def table_model(config: Table) -> Model:
 
         most = jnp.max(stop - start, initial=0)
         begun = jnp.int32(0), jnp.zeros((len(at), n), params["entity"].dtype)
-        return jax.lax.while_loop(lambda carry: carry[0] < most, written, begun)[1], statistics
+        scores = jax.lax.while_loop(lambda carry: carry[0] < most, written, begun)[1]
+        return jnp.where(statistics["asked"][at][:, None], scores, jnp.nan), statistics
 
     def candidates(params: Params, entity: Ids | None = None) -> Array:
         ids = jnp.arange(len(params["entity"])) if entity is None else jnp.asarray(entity)
@@ -102,6 +107,7 @@ def table_of(
     query: Int[np.ndarray, "predictions"],
     candidate: Int[np.ndarray, "predictions"],
     score: Int[np.ndarray, "predictions"],
+    asked: Int[np.ndarray, "queries"] | None = None,
     *,
     num_entities: int,
     num_relations: int,
@@ -112,6 +118,7 @@ def table_of(
         query: (relation, plus the number of relations where the head is asked for) * num_entities + entity.
         candidate: answers.
         score: of the answers; what has none is below all.
+        asked: numbers of the queries that the table was asked; None: every one.
         num_entities, num_relations: of the graph.
     """
     model = KIND.made()
@@ -120,7 +127,9 @@ def table_of(
     numbers = np.arange(2 * num_relations * num_entities + 1)
     arrays = np.searchsorted(query[order], numbers), candidate[order], score[order]
     names = "start", "candidate", "score"
-    return Trained(model, params, {n: jnp.asarray(x, jnp.int32) for n, x in zip(names, arrays, strict=True)})
+    held = {n: jnp.asarray(x, jnp.int32) for n, x in zip(names, arrays, strict=True)}
+    whether = np.ones(len(numbers) - 1, bool) if asked is None else np.isin(numbers[:-1], asked)
+    return Trained(model, params, held | {"asked": jnp.asarray(whether)})
 
 
 def _one(query: Array, candidate: Array) -> Array:

@@ -1,6 +1,7 @@
 """Runs of the table model: answers of rules, or of another system, in a folder as of training."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -163,6 +164,16 @@ def predictions_run(
     )
     asked = Queries(keys % graph.num_entities, keys // graph.num_entities)
     found = Predictions(query.ravel(), frame["answer"].to_numpy(), frame["score"].to_numpy())
+    there = [name for name in ("valid", "test") if len(graph.splits.get(name, ()))]
+    wanted = queries_of(graph, there) if there else Queries(*np.empty((2, 0), np.int64))
+    without = ~np.isin(wanted.relation * graph.num_entities + wanted.entity, keys)
+    if without.any():
+        warnings.warn(
+            f"{path}: {without.sum():,} of {len(without):,} queries of {' and '.join(there)} have no answer "
+            f"there; all entities tie there.",
+            UserWarning,
+            stacklevel=2,
+        )
     more: dict[str, object] = {"read_from": path.name}
     with _new(folder, graph, graph_folder, reading, more, overwrite=overwrite) as write:
         return write(asked, found, None)
@@ -187,8 +198,10 @@ def _new(
     ) as place:
 
         def write(asked: Queries, found: Predictions, learnt: Learnt | None) -> Made:
-            number = asked.relation[found.query] * graph.num_entities + asked.entity[found.query]
-            trained = table_of(number, found.answer, found.score, **graph.sizes)
+            number = asked.relation * graph.num_entities + asked.entity
+            # What others were asked and could not answer is not in their files.
+            whole = None if learnt is None else number
+            trained = table_of(number[found.query], found.answer, found.score, whole, **graph.sizes)
             state = State(
                 trained.params,
                 trained.statistics,

@@ -59,6 +59,8 @@ def test_rules_are_a_run_that_is_evaluated_and_explained(folder, tmp_path, capsy
     assert (best["answer"], best["place"], best["known"]) == ("e", 1, False)
     # e likes f; of five pairs y likes x, four are facts.
     assert (best["rule"], best["support"], best["bodies"]) == ("likes(X,Y) <- likes(Y,X)", 4, 5)
+    assert main(["evaluate", str(run), "--split", "train", "--out", str(tmp_path / "train.parquet")]) == 2
+    assert "owkg rules was not asked this query" in capsys.readouterr().err
     assert main(command) == 2
     assert "--overwrite" in capsys.readouterr().err
     assert main([*command, "--overwrite"]) == 0
@@ -72,6 +74,12 @@ def test_predictions_of_others_are_a_run(folder, tmp_path):
     ids = {label: i for i, label in enumerate(loaded.entities)}
     scores = score_all(loaded.trained, [ids["f"]], [loaded.relations.index("likes")], "tail")[0]
     assert {label: float(scores[i]) for label, i in ids.items() if scores[i]} == {"a": 2, "e": 2, "b": 1}
+
+
+def test_queries_without_predictions_are_told(folder, tmp_path, capsys):
+    (path := tmp_path / "anyburl.txt").write_text("f likes e\nHeads: f\t0.9\t\nTails: \n")
+    assert main(["rules", str(folder), "--predictions", str(path), "--out", str(tmp_path / "run")]) == 0
+    assert "1 of 2 queries of valid and test have no answer" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
