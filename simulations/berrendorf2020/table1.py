@@ -80,7 +80,9 @@ def main(
             for row in rows.to_dicts()
         ]
         columns = ["model", "mean rank", "AMRI in percent", "printed mean rank", "printed AMRI"]
-        printed(f"{name}: in the order of AMRI", columns, cells)
+        count = rows["seeds"].max()
+        over = "" if count == 1 else f"; values of {count} seeds, intervals over the queries of the first"
+        printed(f"{name}: in the order of AMRI{over}", columns, cells)
     save_table(table, folder / "table1.csv")
 
 

@@ -113,6 +113,7 @@ def _told(tables: dict[str, Any], out: Path) -> None:
         for row in tables["order"].to_dicts()
     ]
     columns = ["metric", "intervals of the seeds", "mean tau with the truth", "least", "mean with pools"]
-    printed("Order of the systems by the test set alone; printed by micro MRR: -.231", columns, rows)
+    title = "Order of the systems by the test set alone, facts missing at random"
+    printed(f"{title} (Zhou et al. 2022 on FB15k-237, by micro MRR: -.231)", columns, rows)
     for name, table in tables.items():
         save_table(table, out / f"{_STEM}_{name}.csv")
