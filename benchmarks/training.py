@@ -9,7 +9,8 @@ Then the first steps of a graph of the size of FB15k-237, as `owkg train` takes 
 epoch are permuted once; beside it, the same steps with a permutation at every call of one step.
 
 Last, a step of each model that PyKEEN has too, d = 200, beside one of its loop against negatives: as
-many facts there as queries here, as many negatives for each.
+many facts there as queries here, as many negatives for each. PyKEEN's TransH and SimplE compute another score
+than the papers', at the same cost (the page on conformance has both).
 
     python benchmarks/training.py --out out --torch torch-env/bin/python --pykeen pykeen-env/bin/python
 """
