@@ -164,7 +164,7 @@ def _cyclic(
     pairs, starts = np.unique(keys[order], return_index=True)
     relations, ends = paths.facts[order, 1], np.append(starts[1:], len(keys))
     rows: list[tuple[int, ...]] = []
-    length = max(map(len, bodies))
+    length = max(map(len, bodies), default=1)
     for i, (body, counts) in enumerate(_each(paths, bodies)):
         tell(i + 1, len(bodies))
         if counts.nnz < least:

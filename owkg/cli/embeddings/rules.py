@@ -156,7 +156,8 @@ def explain(
     for i, row in enumerate(rows):
         if i == 0 or row["answer"] != rows[i - 1]["answer"]:
             known = ", a fact of train" if row["known"] else ""
-            lines.append(f"{row['place']}. {row['answer']}{known}: {row['rules']:,} rules")
+            count = f"{row['rules']:,} rule{'' if row['rules'] == 1 else 's'}"
+            lines.append(f"{row['place']}. {row['answer']}{known}: {count}")
         value = f"adds {cell(row['adds'])}" if "adds" in row else cell(row["confidence"])
         shares = f"{row['support']:,}/{row['bodies']:,} {value}"
         lines.append(f"     {row['rule']}  {shares}")
