@@ -94,14 +94,15 @@ def new_folder(name: Callable[[], Path], *, private: bool = False) -> Iterator[P
     Raises:
         OSError: if it cannot be made.
     """
-    for left in reversed(range(_TRIES)):
-        path = name()
+    tries = 0
+    while True:
+        path, tries = name(), tries + 1
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             path.mkdir(mode=0o700 if private else 0o777)
             descriptor = os.open(path, os.O_RDONLY | _NO_LINK) if fcntl else None
         except (FileExistsError, FileNotFoundError):
-            if not left:  # where none can be made at all, such as in /proc
+            if tries == _TRIES:  # where none can be made at all, such as in /proc
                 raise
             continue
         if descriptor is None or (_lock(descriptor) is not False and path.exists()):
