@@ -1,6 +1,8 @@
 """Runs of rules and of predictions, as their users meet them."""
 
 import json
+import re
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -126,6 +128,19 @@ def test_bad_options_are_named(folder, tmp_path, capsys, options, message):
 def test_table_is_not_trained(folder, tmp_path, capsys):
     assert main(["train", str(folder), "--model", "table", "--out", str(tmp_path / "run")]) == 2
     assert "owkg rules makes it" in capsys.readouterr().err
+
+
+def test_walks_that_are_too_many_are_told_beforehand(folder, tmp_path, capsys, monkeypatch):
+    mine = import_module("owkg.rules.mine")
+    monkeypatch.setattr(mine, "_BODY_WALKS", 4)
+    monkeypatch.setattr(mine, "_ALL_WALKS", 3)
+    assert main(["rules", str(folder), "--out", str(tmp_path / "run")]) == 2
+    estimate, error = capsys.readouterr().err.splitlines()
+    assert re.search(
+        r"note: \d+ bodies with \d+ walks along facts; left out: .* with more than 4 walks", estimate
+    )
+    assert re.search(r"error: --length 2 with --max-bodies 20000 asks for \d+ walks .* at most 3 are", error)
+    assert not (tmp_path / "run").exists()
 
 
 def test_rules_are_not_gone_on_with(folder, tmp_path, capsys):

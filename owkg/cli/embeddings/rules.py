@@ -100,7 +100,7 @@ def mine(
         if predictions is not None:
             made = predictions_run(graph, out, predictions, **place)
         else:
-            with progress("Rules", "of a step") as update:
+            with progress("Rules", "done") as update:
                 made = rules_run(
                     graph,
                     out,
@@ -175,6 +175,9 @@ class _MineFirst(TyperGroup):
 
 
 rules_app = group(
-    "rules", "Rules of a graph: mined, answering queries, and why an answer stands there.", mine, explain,
+    "rules",
+    "Rules of a graph: mine or learn them, and explain their answers. owkg rules DIR --out RUN mines.",
+    mine,
+    explain,
     cls=_MineFirst,
-)  # fmt: skip
+)
