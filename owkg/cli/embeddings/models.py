@@ -13,9 +13,8 @@ def models(*, form: OutputFormat = Format.TABLE) -> None:
         owkg models
         owkg models --format json
     """
-    from owkg.models.kinds import MODELS, trainable
+    from owkg.models import MODELS
 
-    kinds = {name: MODELS[name] for name in trainable()}
     if form is Format.JSON:
         rows = [
             {
@@ -26,14 +25,14 @@ def models(*, form: OutputFormat = Format.TABLE) -> None:
                 "training": dict(kind.training),
                 "presets": {preset: dict(recipe) for preset, recipe in kind.presets.items()},
             }
-            for name, kind in kinds.items()
+            for name, kind in MODELS.items()
         ]
         show(form, {"models": rows})
         return
     table = new_table()
     for title in ("model", "score", "source", "options by default"):
         table.add_column(title)
-    for name, kind in kinds.items():
+    for name, kind in MODELS.items():
         options = ", ".join(f"{option} {value}" for option, value in kind.options.items())
         table.add_row(name, kind.equation, kind.source, options)
     console().print(table)
