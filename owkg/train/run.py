@@ -46,6 +46,7 @@ from owkg.train.folder import (
 from owkg.train.hosts import by_each, by_first, largest, require_equal
 from owkg.train.layout import layout_of, unpadded_on_all
 from owkg.train.loop import Row, best_step, snapshots
+from owkg.train.queries import require_trainable
 from owkg.train.run_lock import alone, interrupts
 from owkg.train.state import State, state_shape
 
@@ -125,6 +126,7 @@ def train(
     """
     if resume and overwrite:
         raise ArgumentError("overwrite", "must not be given with `resume`: the run is gone on with.")
+    require_trainable(config)
     moments = frozenset(watched)
     layout = layout_of(config, graph_checked(graph).num_entities, devices)
     require_equal("configuration or graph", config_text(config) + json.dumps(facts_checksums(graph)))
