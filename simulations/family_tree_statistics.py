@@ -25,10 +25,10 @@ from family_tree import (
     sample_people,
 )
 from owkg.files.storage import writable_folder
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.sampling.sample import sample
 from owkg.terminal.progress import progress
-from simulations.script import Out, Quick, Seed, data_folder, run_script, save_table
+from simulations.script import Out, Quick, Seed, data_folder, run_script, save_figure, save_table
 
 GENERATED, STRICT, PUBLISHED = "generated", "strict depth", "published"
 STYLE = {

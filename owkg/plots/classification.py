@@ -7,7 +7,7 @@ import polars as pl
 
 from owkg.classification.measures import _average_precision, curve, roc_auc
 from owkg.errors import ArgumentError
-from owkg.plots.figure import COLOURS, figure, write_picture
+from owkg.plots.figure import COLOURS, figure, save_figure
 
 # Points of a line: more cannot be seen.
 _POINTS = 2000
@@ -56,4 +56,4 @@ def classification_figure(triples: pl.DataFrame, path: Path) -> None:
         right.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
         left.legend(loc="lower right")
         right.legend(loc="lower left")
-        write_picture(fig, path)
+        save_figure(fig, path)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Int
 
-from owkg.plots.figure import COLOURS, figure, write_figure
+from owkg.plots.figure import COLOURS, figure, save_figure
 from simulations.open_world.curves import SPARSE, Curves
 from simulations.yang2022.claims import ALL, claim
 from simulations.yang2022.curve_plots import looks, shown_name
@@ -130,7 +130,7 @@ def contradiction_figure(
         apart: "configuration" or "model": what the two checkpoints must not share.
 
     Returns:
-        The paths written, .png and .pdf; none if the test set contradicts no order.
+        The paths written: .png, .svg and .pdf; none if the test set contradicts no order.
 
     Raises:
         ValueError: if a name is not known, or the curves do not hold together.
@@ -141,7 +141,7 @@ def contradiction_figure(
         return []
     with figure(1, 1, (6, 4.4)) as (fig, panel):
         draw_contradiction(curves, panel, metric=metric, test_set=test_set, found=found)
-        return write_figure(fig, stem)
+        return save_figure(fig, stem)
 
 
 def draw_by_density(table: pl.DataFrame, panel: Any, *, metric: str, share: str = "inconsistent") -> None:
@@ -263,7 +263,7 @@ def share_figures(
         shares: claims about pairs, two files each.
 
     Returns:
-        The paths written, .png and .pdf.
+        The paths written: .png, .svg and .pdf.
 
     Raises:
         ValueError: if a name is not known.
@@ -276,9 +276,9 @@ def share_figures(
     for share in shares:
         with figure(1, 1, (5.6, 3.8)) as (fig, panel):
             draw_by_density(table, panel, metric=metric, share=share)
-            paths += write_figure(fig, folder / f"{share}_by_density")
+            paths += save_figure(fig, folder / f"{share}_by_density")
         count = table["metric"].n_unique()
         with figure(1, 1, (7, 1.6 + 0.28 * count)) as (fig, panel):
             draw_by_metric(table, panel, density=drawn, share=share)
-            paths += write_figure(fig, folder / f"{share}_by_metric")
+            paths += save_figure(fig, folder / f"{share}_by_metric")
     return paths

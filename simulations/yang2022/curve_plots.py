@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, write_figure
+from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, save_figure
 from simulations.open_world.curves import Curves
 from simulations.yang2022.selection import checked_curves, metric_index, selected
 
@@ -23,8 +23,8 @@ _STYLES: tuple[Any, ...] = (
 )
 # Points of a panel beyond which a PDF holds its lines as a picture.
 _MANY = 4000
-# Of a PNG, and the dots per inch below which it is not made smaller.
-_MOST_BYTES, _LEAST_DPI = 300_000, 72.0
+# Of a PNG; its dots per inch, and those below which it is not made smaller.
+_MOST_BYTES, _DPI, _LEAST_DPI = 300_000, 160.0, 72.0
 _BAND = "95 % of resampled test sets"
 _THEORY = "theory"
 
@@ -165,18 +165,14 @@ def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool) -> list[Path]
 
 
 def _written(fig: Any, stem: Path) -> list[Path]:
-    """As `write_figure`, with a coarser PNG where many panels would make it large."""
-    import matplotlib as mpl
-
-    dpi = float(mpl.rcParams["savefig.dpi"])
-    while True:
-        with mpl.rc_context({"savefig.dpi": dpi}):
-            paths = write_figure(fig, stem)
-        size = paths[0].stat().st_size
-        if size <= _MOST_BYTES or dpi <= _LEAST_DPI:
-            return paths
+    """The files of a figure, with a coarser PNG where many panels would make it large."""
+    paths = save_figure(fig, stem)
+    dpi = _DPI
+    while (size := paths[0].stat().st_size) > _MOST_BYTES and dpi > _LEAST_DPI:
         # Bytes grow more slowly than pixels: a little more than the square root.
         dpi = max(_LEAST_DPI, 0.9 * dpi * (_MOST_BYTES / size) ** 0.6)
+        save_figure(fig, paths[0], dpi=dpi)
+    return paths
 
 
 def density_figure(
@@ -197,7 +193,7 @@ def density_figure(
         layers: what lies behind the curves of each.
 
     Returns:
-        The paths written, .png and .pdf.
+        The paths written: .png, .svg and .pdf.
 
     Raises:
         ValueError: if a name is not known, the curves do not hold together, or a layer does not fit.

@@ -17,7 +17,7 @@ SYSTEMS = [f"system {i}" for i in range(13)]
 def drawn(monkeypatch):
     """The figures that were to be written."""
     kept = []
-    monkeypatch.setattr(judging, "write_figure", lambda fig, stem: kept.append(fig) or [])
+    monkeypatch.setattr(judging, "save_figure", lambda fig, stem: kept.append(fig) or [])
     return kept
 
 
@@ -176,7 +176,7 @@ def test_twenty_eight_lines_look_different():
 
 def test_files_are_written(tmp_path):
     paths = ranking_figure(ranked(), tmp_path / "new" / "ranks")
-    assert paths == [tmp_path / "new" / f"ranks{suffix}" for suffix in (".png", ".pdf")]
+    assert paths == [tmp_path / "new" / f"ranks{suffix}" for suffix in (".png", ".svg", ".pdf")]
     assert all(path.stat().st_size > 2000 for path in paths)
 
 

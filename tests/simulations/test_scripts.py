@@ -73,7 +73,7 @@ def test_quick_figures(name, tmp_path, here):
     command = name if name == "queries_required" else f"yang2022 {name.split('_')[0]}"
     done = (script if command == name else here)(command, "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    for suffix in (".csv", ".png", ".pdf"):
+    for suffix in (".csv", ".png", ".svg", ".pdf"):
         path = tmp_path / f"{name}{suffix}"
         assert path.stat().st_size > 500
         assert f"wrote {path}" in done.stdout
@@ -92,7 +92,7 @@ def test_published_points_are_compared(owkg_data, tmp_path, here):
 def test_chance_adjustment(tmp_path, here):
     done = here("hoyt2022 chance-adjustment", "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    for name in (".csv", "_models.csv", ".png", ".pdf"):
+    for name in (".csv", "_models.csv", ".png", ".svg", ".pdf"):
         assert (tmp_path / f"chance_adjustment{name}").stat().st_size > 500
     levels = pl.read_csv(tmp_path / "chance_adjustment.csv").filter(metric="mr")
     candidates = levels["candidates"].to_numpy()
@@ -153,7 +153,7 @@ def test_example_ranks_and_the_commands_it_prints(tmp_path, here, capsys):
     assert 0.45 < len(sparse) / len(full) < 0.7
     assert full.join(sparse, on=full.columns, how="semi").height == len(sparse)
     drawn = ("rank_histogram", "probe_surface", "probe_order")
-    assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".pdf"))
+    assert all((tmp_path / f"{name}{suffix}").exists() for name in drawn for suffix in (".png", ".svg", ".pdf"))
 
 
 def test_the_example_campaign_is_judged_by_the_truth(tmp_path, here):
@@ -199,7 +199,7 @@ def test_trained_models_and_that_runs_are_kept(tmp_path, here):
     assert (row["graph"], row["seeds"]) == ("families", 2)
     np.testing.assert_allclose(row["mrr_mean"], runs["mrr"].mean())
     np.testing.assert_allclose(row["mrr_sd"], runs["mrr"].std())
-    assert all((tmp_path / f"trained_models{suffix}").exists() for suffix in (".png", ".pdf"))
+    assert all((tmp_path / f"trained_models{suffix}").exists() for suffix in (".png", ".svg", ".pdf"))
     # The second time, nothing is trained.
     assert here(*arguments).returncode == 0
     assert pl.read_csv(tmp_path / "trained_models_runs.csv").equals(runs)
@@ -218,7 +218,7 @@ def test_trained_models_need_their_graphs(tmp_path, here):
 def test_family_tree_statistics(tmp_path):
     done = script("family_tree_statistics", "--quick", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    for suffix in (".csv", ".png", ".pdf"):
+    for suffix in (".csv", ".png", ".svg", ".pdf"):
         assert (tmp_path / f"family_tree_statistics{suffix}").stat().st_size > 500
     table = pl.read_csv(tmp_path / "family_tree_statistics.csv")
     answers = table.filter(count="answers at 0.75", of="mean")

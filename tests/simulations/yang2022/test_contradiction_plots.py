@@ -78,7 +78,7 @@ def test_the_close_up_shows_both_curves_and_their_errors(models):
 
 def test_the_close_up_is_written_where_there_is_one(tmp_path):
     paths = contradiction_figure(planted(), tmp_path / "new" / "figure4")
-    assert [path.name for path in paths] == ["figure4.png", "figure4.pdf"]
+    assert [path.name for path in paths] == ["figure4.png", "figure4.svg", "figure4.pdf"]
     assert sorted((tmp_path / "new").iterdir()) == sorted(paths)
     assert max(path.stat().st_size for path in paths) < 300_000
     agreeing = planted()
@@ -155,7 +155,7 @@ def test_share_figures_are_two_files_each(table, tmp_path, capsys):
         f"{share}_by_{what}.{end}"
         for share in ("inconsistent", "of_distinct")
         for what in ("density", "metric")
-        for end in ("png", "pdf")
+        for end in ("png", "svg", "pdf")
     ]
     assert sorted((tmp_path / "new").iterdir()) == sorted(paths)
     assert capsys.readouterr() == ("", "")

@@ -137,8 +137,8 @@ def seen(monkeypatch):
         figures.append((panels, [text.get_text() for text in fig.legends[0].get_texts()]))
         return write(fig, stem)
 
-    write = curves.write_figure
-    monkeypatch.setattr(curves, "write_figure", spy)
+    write = curves.save_figure
+    monkeypatch.setattr(curves, "save_figure", spy)
     return figures
 
 
@@ -146,7 +146,7 @@ def test_a_panel_a_density_the_densest_first(tmp_path, seen, capsys):
     densities = (0.65, 0.95, 0.75)
     curves = [study(d, seed=i) for i, d in enumerate(densities)]
     paths = density_figure(curves, tmp_path / "new" / "figure3")
-    assert paths == [tmp_path / "new" / f"figure3.{end}" for end in ("png", "pdf")]
+    assert paths == [tmp_path / "new" / f"figure3.{end}" for end in ("png", "svg", "pdf")]
     assert sorted((tmp_path / "new").iterdir()) == sorted(paths)
     ((panels, legend),) = seen
     assert list(panels) == ["density 0.95", "density 0.75", "density 0.65"]
