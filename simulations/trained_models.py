@@ -233,7 +233,9 @@ def main(
         for row in table.to_dicts()
     ]
     printed(f"Mean of {seeds} seeds", ["graph", "model", *METRICS, "sd of mrr", "seconds"], cells)
-    # One model: that which stands for all, or the only one.
+    if quick:  # some epochs of one model are no figure
+        return
+    # One model: the one that is trained on all graphs, or the only one.
     drawn = min(paths["model"].unique(), key=lambda name: (name != FEW[0], name))
     draw(paths.filter(model=drawn), out)
 

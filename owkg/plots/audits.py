@@ -141,7 +141,7 @@ def _ladder(
     panel.set_xlim(left=min(0.0, panel.get_xlim()[0]) if panel.get_xlim()[0] < 0 else 0.0)
     panel.set_title("Does each order hold?", loc="left")
     panel.grid(axis="y", visible=False)
-    panel.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    panel.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
 
 
 def _wrapped(text: str) -> str:
@@ -194,8 +194,8 @@ def _map(box: pl.DataFrame, found: "Audit", pair: tuple[str, str], panel: "matpl
     x = np.array([float(name) for name in wide.columns[1:]])
     y = wide["correlation_difference"].to_numpy()
     values = wide.drop("correlation_difference").cast(pl.Float64).fill_null(np.nan).to_numpy()
+    # Where nothing is feasible, the panel stays white.
     shades = LinearSegmentedColormap.from_list("audit", _MAP)
-    shades.set_bad("white")
     image = panel.pcolormesh(
         x, y, np.ma.masked_invalid(values), cmap=shades, vmin=0, vmax=1, shading="nearest", rasterized=True
     )

@@ -17,7 +17,7 @@ _ENDS = (("ci_low", "ci_high"), ("lower", "upper"))
 _NAMES = ("model", "system")
 _CHANCE = "expectation"
 _LABEL = "shown name"
-_PER_ROW, _LEAST = 0.27, 0.95  # inches
+_PER_ROW, _LEAST = 0.27, 1.15  # inches
 
 
 def values(table: pl.DataFrame, *, metrics: str | list[str] | None = None) -> "matplotlib.figure.Figure":
@@ -45,28 +45,34 @@ def values(table: pl.DataFrame, *, metrics: str | list[str] | None = None) -> "m
         >>> [panel.get_title() for panel in values(table).axes]
         ['mrr']
     """
-    rows, names = _labelled(table)
+    rows, name = _labelled(table)
     known = rows["metric"].unique(maintain_order=True).to_list()
     chosen = known if metrics is None else checks.some_of("metrics", metrics, known, least=1)
     rows = rows.filter(pl.col("metric").is_in(chosen))
-    labels = rows[names].unique(maintain_order=True).to_list()
+    labels = rows[name].unique(maintain_order=True).to_list()
     count, columns = panel_grid(len(chosen))
     height = _LEAST + _PER_ROW * len(labels)
     size = (max(4.2, 2.9 * columns + 0.7), height * count)
     with figure(count, columns, size, squeeze=False, sharey=True) as (fig, axes):
         for panel, metric in zip(axes.flat, chosen, strict=False):
-            _draw(rows.filter(metric=metric), names, labels, panel)
+            _draw(rows.filter(metric=metric), name, labels, panel)
             panel.set_title(metric)
         axes.flat[0].set_ylim(len(labels) - 0.5, -0.5)
         blank_panels(axes, len(chosen))
+        entries = {}
+        for panel in fig.axes:
+            handles, names = panel.get_legend_handles_labels()
+            entries |= dict(zip(names, handles, strict=True))
+        if len(entries) > 1:
+            fig.legend(entries.values(), entries, loc="outside lower center", ncols=3, fontsize=8)
         return fig
 
 
-def _draw(rows: pl.DataFrame, names: str, labels: list[str], panel: "matplotlib.axes.Axes") -> None:
-    if (twice := rows[names].is_duplicated()).any():
-        name = rows.filter(twice)[names][0]
-        raise ArgumentError("table", f"must have one row for each metric and model, got two of {name!r}.")
-    at = [labels.index(name) for name in rows[names]]
+def _draw(rows: pl.DataFrame, name: str, labels: list[str], panel: "matplotlib.axes.Axes") -> None:
+    if (twice := rows[name].is_duplicated()).any():
+        model = rows.filter(twice)[name][0]
+        raise ArgumentError("table", f"must have one row for each metric and model, got two of {model!r}.")
+    at = [labels.index(label) for label in rows[name]]
     ends = next((pair for pair in _ENDS if {*pair} <= {*rows.columns}), None)
     if ends:
         low, high = (rows[end].cast(pl.Float64) for end in ends)
@@ -76,7 +82,7 @@ def _draw(rows: pl.DataFrame, names: str, labels: list[str], panel: "matplotlib.
         panel.plot(rows[_CHANCE].cast(pl.Float64), at, "|", color="0.45", ms=9, mew=1.4, label="chance level")
     panel.set_yticks(range(len(labels)), labels)
     panel.grid(axis="y", visible=False)
-    drawn = [rows[name].cast(pl.Float64).min() for name in ("value", *(ends or ()))]
+    drawn = [rows[column].cast(pl.Float64).min() for column in ("value", *(ends or ()))]
     if min(value for value in drawn if value is not None) >= 0:
         panel.set_xlim(left=0)
 

@@ -84,11 +84,12 @@ def draw_contradiction(
         panel.add_patch(
             Ellipse(mean[:, at], width, height, angle=angle, fc=colour, ec=colour, alpha=0.22, lw=1)
         )
-        panel.annotate(
-            label, mean[:, at], (0, 11), textcoords="offset points", ha="center", weight="bold", color=colour
-        )
         spread = np.array([values[at].std(ddof=1, dtype=np.float64) for values in chosen])
         half = np.sqrt(_REGION / chosen.full.shape[1]) * spread
+        above = mean[0, at], mean[1, at] + half[1]
+        panel.annotate(
+            label, above, (0, 5), textcoords="offset points", ha="center", weight="bold", color=colour
+        )
         corners += [mean[:, at] - half, mean[:, at] + half]
     low, high = np.min(corners, axis=0), np.max(corners, axis=0)
     low, high = low - 0.3 * (high - low), high + 0.3 * (high - low)

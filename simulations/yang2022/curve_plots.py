@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, save_figure
-from simulations.open_world.curves import FULL, Curves
+from simulations.open_world.curves import FULL, Curves, nearest_published
 from simulations.yang2022.selection import checked_curves, metric_index, selected
 
 _STYLES: tuple[Any, ...] = (
@@ -152,8 +152,6 @@ def draw_curves(
     if layer.theory is not None:
         panel.plot(*layer.theory, color="0.15", lw=1.4, ls=(0, (4, 2)), label=_THEORY)
     panel.margins(0.03)
-    if corner >= 0:
-        panel.set(xlim=(0, None), ylim=(0, None))
     name = shown_name(curves, metric)
     panel.set(xlabel=f"{name}, full test", ylabel=f"{name}, {test_set} test")
 
@@ -191,7 +189,7 @@ class _Panel(NamedTuple):
 def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool, unit: bool = False) -> list[Path]:
     """Draws the panels, with limits of their own or shared, or with 0 to 1 on all axes, and writes them."""
     rows, columns = panel_grid(len(panels))
-    only = highlighted(panels[0].curves, panels[0].metric)
+    only = highlighted(nearest_published(panel.curves for panel in panels), panels[0].metric)
     by_label = looks([panel.curves for panel in panels], only)
     size = (3.5 * columns + 1.9, 3.2 * rows)
     with figure(rows, columns, size, squeeze=False, sharex=shared, sharey=shared) as (fig, axes):
@@ -200,6 +198,10 @@ def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool, unit: bool = 
                 each.curves, at, by_label, metric=each.metric, test_set=each.test_set, layer=each.layer
             )
             at.set_title(each.title)
+        for at, each in zip(axes.flat, panels, strict=False):
+            if min(float(values.min()) for values in selected(each.curves, each.metric, each.test_set)) >= 0:
+                at.set_xlim(left=0)
+                at.set_ylim(bottom=0)
             if unit:
                 at.set(xlim=(0, 1), ylim=(0, 1), xlabel="full test", ylabel=f"{each.test_set} test")
             if shared and rows * columns == len(panels):

@@ -152,6 +152,37 @@ def test_a_point_a_system_and_tau_of_the_rankings(drawn, tmp_path):
     assert drawn[1].axes[0].get_title() == "no tau: all tied"
 
 
+def test_intervals_on_equal_axes(drawn, tmp_path):
+    table = pl.DataFrame(
+        {
+            "system": ["a", "b"],
+            "full": [0.2, 0.3],
+            "full_lower": [0.1, None],
+            "full_upper": [0.4, None],
+            "sparse": [0.1, 0.05],
+            "sparse_lower": [0.05, 0.01],
+            "sparse_upper": [0.15, 0.1],
+        }
+    )
+    (panel,) = judging.sparse_against_full(table).axes
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("complete test", "incomplete test")
+    assert panel.get_title() == "tau -1.000"
+    ends = [segment.tolist() for bars in panel.collections for segment in bars.get_segments()]
+    expected = [[[0.1, 0.1], [0.4, 0.1]], [[0.2, 0.05], [0.2, 0.15]], [[0.3, 0.01], [0.3, 0.1]]]
+    np.testing.assert_allclose(ends, expected)
+    assert panel.get_xlim() == panel.get_ylim()
+    for wrong, message in ((table.drop("full"), "no full"), (table.drop("full_lower"), "no first_lower")):
+        with pytest.raises(ValueError, match=message):
+            judging.sparse_against_full(wrong)
+
+
+def test_all_panels_share_one_scale(drawn, tmp_path):
+    depth_figure(by_depth(panels=("one", "two")), tmp_path / "f")
+    first, second = drawn[0].axes
+    assert first.get_ylim() == second.get_ylim()
+    assert first.get_ylim()[0] < -0.1
+
+
 def test_many_panels_stand_in_two_rows(tmp_path):
     table = pl.concat(DEPTHS.with_columns(panel=pl.lit(str(i))) for i in range(5))
     png = depth_figure(table, tmp_path / "f")[0].read_bytes()
