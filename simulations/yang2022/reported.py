@@ -46,7 +46,7 @@ def complete(strength: np.ndarray | float) -> np.ndarray:
     grid = PublishedGrid()
     last = np.array([grid.num_entities - grid.num_answers + 1])
     chance = tie_expectation(MRR, np.ones_like(last), last)[0]
-    return strength + (1 - np.asarray(strength)) * chance
+    return np.asarray(strength + (1 - np.asarray(strength)) * chance)
 
 
 def reported(strength: np.ndarray | float, sparsity: float, correlation: float = 0.0) -> np.ndarray:

@@ -86,8 +86,8 @@ def test_pictures_again_from_their_tables(tmp_path, here, monkeypatch):
     for name in ("full", "sparse", "correlated"):
         np.testing.assert_allclose(curves.values[name][0].mean(axis=1), part[name], rtol=1e-6)
     assert layer.band.shape == (2, len(part))
-    # What theory expects rises with the full metric.
-    assert (np.diff(layer.theory, axis=1) >= 0).all()
+    # What theory expects rises with the full metric, but for the digits of the table.
+    assert (np.diff(layer.theory, axis=1) >= -2e-4).all()
     monkeypatch.setattr(curve_plots, "_written", lambda _, stem: [stem])
     monkeypatch.setattr("owkg.plots.judging.save_figure", lambda _, stem: [stem])
     monkeypatch.setattr("simulations.yang2022.contradiction_plots.save_figure", lambda _, stem: [stem])
