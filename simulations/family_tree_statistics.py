@@ -172,7 +172,9 @@ def draw(table: pl.DataFrame, out: Path) -> list[Path]:
             step = 1 if len(part) < 20 or count == "facts" else 5
             names = [name.removesuffix(" answers") for name in part["of"]]
             axis.set_xticks(x[::step], names[::step], rotation=90 if count == "facts" else 0)
-        axes[2].set(xlabel="full-test answers at density .75")
+        axes[2].set(xlabel="full-test answers at density 0.75")
+        for axis in axes[1:]:
+            axis.set_ylim(bottom=0)
         axes[0].legend()
         return save_figure(fig, out / "family_tree_statistics")
 

@@ -48,8 +48,8 @@ def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
             qrels_figure(
                 next(both).join(next(both), on=["panel", "system"], how="inner", maintain_order="left"),
                 aside / "compare_labels",
-                xlabel=sets[0],
-                ylabel=sets[1],
+                xlabel=f"value by qrels {sets[0]}",
+                ylabel=f"value by qrels {sets[1]}",
             )
 
 
