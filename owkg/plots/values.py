@@ -82,8 +82,8 @@ def _draw(rows: pl.DataFrame, name: str, labels: list[str], panel: "matplotlib.a
         panel.plot(rows[_CHANCE].cast(pl.Float64), at, "|", color="0.45", ms=9, mew=1.4, label="chance level")
     panel.set_yticks(range(len(labels)), labels)
     panel.grid(axis="y", visible=False)
-    drawn = [rows[column].cast(pl.Float64).min() for column in ("value", *(ends or ()))]
-    if min(value for value in drawn if value is not None) >= 0:
+    drawn = pl.concat([rows[column].cast(pl.Float64) for column in ("value", *(ends or ()))])
+    if not (drawn < 0).any():
         panel.set_xlim(left=0)
 
 

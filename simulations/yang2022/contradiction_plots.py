@@ -81,9 +81,8 @@ def draw_contradiction(
             panel.plot(*mean[:, others], "o", color=colour, ms=2.5, alpha=0.6, ls="")
         panel.plot(*mean[:, [at]], marker, color=colour, ms=7, label=label)
         width, height, angle = _ellipse(np.stack([values[at] for values in chosen]))
-        panel.add_patch(
-            Ellipse(mean[:, at], width, height, angle=angle, fc=colour, ec=colour, alpha=0.22, lw=1)
-        )
+        centre = float(mean[0, at]), float(mean[1, at])
+        panel.add_patch(Ellipse(centre, width, height, angle=angle, fc=colour, ec=colour, alpha=0.22, lw=1))
         spread = np.array([values[at].std(ddof=1, dtype=np.float64) for values in chosen])
         half = np.sqrt(_REGION / chosen.full.shape[1]) * spread
         above = mean[0, at], mean[1, at] + half[1]

@@ -77,12 +77,12 @@ def test_true_against_reported_mrr(tmp_path, here):
 
 
 def test_pictures_again_from_their_tables(tmp_path, here, monkeypatch):
-    from simulations import redraw
+    from simulations import pictures
     from simulations.yang2022 import curve_plots
 
-    table = pl.read_csv(redraw.TABLES / "figure3_sparse_vs_full.csv", glob=False)
+    table = pl.read_csv(pictures.TABLES / "figure3_sparse_vs_full.csv", glob=False)
     part = table.filter(density=0.75)
-    curves, layer = redraw.curves_of(part)
+    curves, layer = pictures.curves_of(part)
     for name in ("full", "sparse", "correlated"):
         np.testing.assert_allclose(curves.values[name][0].mean(axis=1), part[name], rtol=1e-6)
     assert layer.band.shape == (2, len(part))
@@ -91,7 +91,7 @@ def test_pictures_again_from_their_tables(tmp_path, here, monkeypatch):
     monkeypatch.setattr(curve_plots, "_written", lambda _, stem: [stem])
     monkeypatch.setattr("owkg.plots.judging.save_figure", lambda _, stem: [stem])
     monkeypatch.setattr("simulations.yang2022.contradiction_plots.save_figure", lambda _, stem: [stem])
-    done = here("redraw", "--out", tmp_path)
+    done = here("pictures", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert [Path(line).name for line in done.stdout.splitlines()] == [
         "figure3_sparse_vs_full",

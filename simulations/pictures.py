@@ -4,7 +4,7 @@ Figure 3 and Figure 5a of Yang et al. (2022), their pairs in the wrong order, an
 (2022) in a closed world. Figures 4 and 5b need the values of every query, which only the runs have:
 `python -m simulations.yang2022 open-world --preset cpu`.
 
-    python simulations/redraw.py --out out
+    python simulations/pictures.py --out out
 """
 
 from pathlib import Path
