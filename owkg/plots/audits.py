@@ -25,8 +25,10 @@ _MAP = ("#D55E00", "#F2F2F2", "#0072B2")
 # Of the map, the differences of correlations that are shown.
 _CORRELATION = 0.2
 _WIDTHS = {"ladder": 5.2, "sparsity": 4.0, "map": 4.0}  # inches
-# First words of a verdict: look of the connector between two neighbours, and short words.
+# First words of a verdict, and the look of the link between two neighbours.
 _LINKS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("holds if", {"ls": (0, (3, 2)), "color": "0.25"}),
+    ("reversed if", {"ls": (0, (3, 2)), "color": "#B00020"}),
     ("holds", {"ls": "-", "color": "0.25"}),
     ("reversed", {"ls": "-", "color": "#B00020"}),
     ("turned", {"ls": "-", "color": "#B00020"}),
@@ -45,8 +47,9 @@ def audit_figure(
     """The figures of an audit at one metric, side by side.
 
     - `ladder`: the models, best first, with their intervals; diamonds are the complete-test values that the
-      stated sparsity implies. The link between two neighbours is solid if their order holds, dashed if it is
-      open, and red if it is reversed; beside it is the verdict.
+      stated sparsity implies. The link between two neighbours has their verdict. It is solid if the order
+      holds whatever is missing or under the stated range, and red if it is reversed. It is dashed if the
+      order is open, or if the verdict rests on an assumption that was not stated.
     - `sparsity`: the complete-test value that each sparsity implies, with bands for the pair; a dotted line
       where the order of the pair breaks, the stated range in grey.
     - `map`: the probability that the first of the pair is better on the complete test, by sparsity and
@@ -138,7 +141,7 @@ def _ladder(
         panel.text(1.06, at + 0.5, _wrapped(verdict), transform=across, va="center", fontsize=7.5)
     panel.set_yticks(range(len(names)), names)
     panel.set(xlabel=metric, ylim=(len(names) - 0.5, -0.5))
-    panel.set_xlim(left=min(0.0, panel.get_xlim()[0]) if panel.get_xlim()[0] < 0 else 0.0)
+    panel.set_xlim(left=min(0.0, panel.get_xlim()[0]))
     panel.set_title("Does each order hold?", loc="left")
     panel.grid(axis="y", visible=False)
     panel.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)

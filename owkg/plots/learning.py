@@ -64,7 +64,7 @@ def learning_curves(
             panels[1].set_ylabel(f"validation {drawn.removeprefix(_VALID)}")
         for panel in panels:
             panel.set_xlabel("epoch")
-            panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]) if panel.get_ylim()[0] < 0 else 0.0)
+            panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
         if drawn and len(runs) == 1 and best is not None:
             _mark(next(iter(runs.values())), drawn, best, panels[1])
         if len(runs) > 1:
@@ -84,10 +84,6 @@ def _mark(path: pl.DataFrame, drawn: str, best: int, panel: Any) -> None:
     if rows.is_empty():
         return
     epoch, value = rows["epoch"][-1], rows[drawn][-1]
-    panel.plot([epoch], [value], "o", ms=9, mfc="none", mew=1.5, color=COLOURS[1])
     text = f"best step {best:,}: {value:.3f}"
-    far = epoch > (path["epoch"][0] + path["epoch"][-1]) / 2
-    offset: Any = (-6 if far else 6, -16)
-    panel.annotate(
-        text, (epoch, value), offset, textcoords="offset points", ha="right" if far else "left", fontsize=8
-    )
+    panel.plot([epoch], [value], "o", ms=9, mfc="none", mew=1.5, color=COLOURS[1], label=text)
+    panel.legend(fontsize=8, loc="lower right")

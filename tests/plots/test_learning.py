@@ -22,7 +22,7 @@ def test_loss_and_validation_by_epoch_with_the_best_step():
     assert loss.lines[0].get_xydata().tolist() == [[1, 2], [2, 1.5], [3, 1.2], [4, 1.1]]
     assert valid.lines[0].get_xydata().tolist() == [[2, 0.2], [4, 0.4]]
     assert valid.lines[1].get_xydata().tolist() == [[2, 0.2]]
-    assert [text.get_text() for text in valid.texts] == ["best step 20: 0.200"]
+    assert "best step 20: 0.200" in [text.get_text() for text in valid.get_legend().get_texts()]
     assert (loss.get_ylabel(), valid.get_ylabel()) == ("training loss", "validation mrr")
     assert loss.get_ylim()[0] == valid.get_ylim()[0] == 0
 
