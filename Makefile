@@ -51,6 +51,8 @@ demo: $(STAMP)
 	@$(BIN)/owkg simulate --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505
 	@echo "==> queries required to tell strength 0.70 from 0.75 (owkg power)"
 	@$(BIN)/owkg power --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-answers 43 --num-entities 14505
+	@echo "==> true MRR against reported MRR, when answers are missing"
+	@$(BIN)/python -m simulations.yang2022 reported-mrr --out $(OUT)
 	@echo "==> Figure 1: MRR against strength under missing facts"
 	@$(BIN)/python -m simulations.yang2022 figure1 --quick --out $(OUT)
 	@echo "==> Figure 2: the same when missing facts correlate with predictions"

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -50,6 +50,9 @@ from owkg.train.queries import require_trainable
 from owkg.train.run_lock import alone, interrupts
 from owkg.train.state import State, state_shape
 
+if TYPE_CHECKING:
+    import matplotlib.figure
+
 
 class Run(NamedTuple):
     """A trained model.
@@ -72,6 +75,19 @@ class Run(NamedTuple):
     graph_folder: Path | None
     reading: Reading
     path: pl.DataFrame
+
+    def plot(self, metric: str | None = None) -> "matplotlib.figure.Figure":
+        """The figure of the learning curves: loss and validation metric by epoch, the best step marked.
+
+        Args:
+            metric: validation metric to draw, such as "hits@10". Default: the one that chooses the best step.
+
+        Raises:
+            ValueError: if the training recorded nothing.
+        """
+        from owkg.plots.learning import learning_curves
+
+        return learning_curves(self.path, metric=metric or self.config.valid_metric, best=self.step)
 
 
 @reproducible
