@@ -26,7 +26,7 @@ STARTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "get_started").glob("[0-9
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # What a trained model reads depends on the processor in its last digits; speed on everything.
 SECONDS = re.compile(r"in [\d.]+ s\b")
-TRAINED, NUMBERS = ("other_libraries", "training"), re.compile(r"[-\d.,e]+|─+| +")
+TRAINED, NUMBERS = ("other_libraries", "training", "4_benchmark"), re.compile(r"[-\d.,e]+|─+| +")
 
 
 def commands(block):
@@ -111,8 +111,9 @@ def rewrite(pages):
 
     def block(found):
         parts = []
-        for line, _ in commands(found[1]):
+        for line, shown in commands(found[1]):
             out = printed(line)
+            out = shown.strip("\n") if same(out, shown.strip("\n")) else out
             parts.append(f"$ {line}\n{out}\n" if out else f"$ {line}\n")
         return f"```console\n{''.join(parts)}```"
 

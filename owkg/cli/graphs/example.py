@@ -44,7 +44,7 @@ def example(
     lines = [
         f"wrote {folder}: a graph of {content['entities']:,} people, and 3 systems that answer "
         f"{content['queries']:,} queries",
-        f"the test knows {found:,} of the {every:,} true answers to them: its sparsity is {1 - found / every:.3f}",
+        f"the test knows {found:,} of their {every:,} true answers, a sparsity of {1 - found / every:.3f}",
         "README.txt in the folder says what each file is, and which commands to type next",
     ]
     show(form, {"out": folder, **content}, lines=lines)
