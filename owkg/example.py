@@ -84,7 +84,7 @@ def example(seed: int = 0) -> Example:
     """The example in memory; equal seeds give equal tables.
 
     Half of the facts of a closed world of families are known, more of those about people with many facts
-    (`owkg.openworld.PopularityBased`). Of the known facts, 40 % train and the others are the test. A system
+    (`owkg.openworld.PopularityBased`). 40 % of the known facts train, and the others are the test. A system
     scores an answer by whether it is true, plus noise.
 
     Args:

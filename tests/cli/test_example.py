@@ -96,6 +96,7 @@ def test_what_cannot_be_written_or_judged_is_one_line(folder, tmp_path, done, re
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     assert "was not made by owkg example" in refused("example", tmp_path / "mine", "--overwrite")
     assert "OUT must be one that owkg example wrote" in refused("example", tmp_path / "mine", "--judge", "x")
+    assert "--seed has no effect" in refused("example", folder, "--judge", "x", "--seed", 1)
     sheet = tmp_path / "sheet.tsv"
     sheet.write_text("question_id\tanswer_id\tlabel\nnobody|auntOf|?\tann\t\n")
     assert f"{sheet}, line 2: the query 'nobody|auntOf|?'" in refused("example", folder, "--judge", sheet)

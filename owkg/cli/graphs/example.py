@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from owkg.cli.commands import Given
 from owkg.cli.options import Format, OutputFormat, Overwrite, Seed
 from owkg.cli.output import show
 
@@ -9,6 +10,7 @@ from owkg.cli.output import show
 def example(
     folder: Path,
     *,
+    given: Given,
     judge: list[Path] | None = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -33,6 +35,7 @@ def example(
     from owkg.example import judge_by_truth, write_example
 
     if judge:
+        given.refuse(["seed", "overwrite"], "has no effect with --judge")
         with naming({"folder": "OUT", "sheet": "judge"}):
             true = {str(sheet): judge_by_truth(folder, sheet) for sheet in judge}
         lines = [f"judged {sheet} by the truth: {count:,} answers are true" for sheet, count in true.items()]
