@@ -89,9 +89,9 @@ def example(seed: int = 0) -> Example:
     (`owkg.openworld.PopularityBased`). 40 % of the known facts train, and the others are the test. A system
     scores an answer by whether it is true, plus noise. People without a training fact leave the world.
 
-    The strengths of the systems were chosen so that, by MRR and with seed 0, a > c holds on the complete test,
-    a and b do not differ significantly on the test, and b > c is reversed on the complete test. Other seeds may
-    not show all three.
+    The strengths of the systems were chosen so that, by MRR and with seed 0, a > c holds on the complete
+    test, a and b do not differ significantly on the test, and b > c is reversed on the complete test. Other
+    seeds may not show all three.
 
     Args:
         seed: a whole number, at least 0.
