@@ -219,7 +219,7 @@ def test_the_example_campaign_is_judged_by_the_truth(tmp_path, here):
 def test_sparse_labels_turn_the_order_of_the_example(tmp_path, here):
     done = here("example_ranks", "--out", tmp_path)
     (constant,) = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["constant"]]
-    assert constant == ["constant", "1.0000", "0.0026", "0.0052", "0.0170", "0.0000"]  # README
+    assert constant == ["constant", "1.0000", "0.0026", "0.0052", "0.0170", "0.0000"]
     folder = tmp_path / "example"
     tables = {
         name: read_ranks(folder / f"{name}.parquet").frame for name in ("random", "frequency", "oracle")
