@@ -160,7 +160,7 @@ def accept(
     if by not in (None, "relation"):
         raise ArgumentError("by", f"must be relation or absent, got {by!r}.")
     if drawn is None and (pilot is not None or pool is not None):
-        raise ArgumentError("pilot" if pool is None else "pool", "must be absent without `drawn`.")
+        raise ArgumentError("pilot" if pool is None else "pool", "must be left out without `drawn`.")
     facts, lists = _read(run, graph, system)
     found, placed = _candidates(lists, facts, precision, size, depth, drawn, by, pilot, pool)
     labels = _labels(
@@ -238,7 +238,7 @@ def _candidates(
     """The predictions that may be accepted, and how their region was placed."""
     is_piloted = pilot is not None or pool is not None
     if size is not None and is_piloted:
-        raise ArgumentError("size", "must be absent with a pilot, which places the region.")
+        raise ArgumentError("size", "must be left out with a pilot, which places the region.")
     if drawn is None or size is not None:
         return predictions(lists, facts, SIZE if size is None else size, depth=depth), None
     checks.real_number("precision", precision, 0, 1, closed="high")

@@ -120,11 +120,11 @@ def _require_open(drawn: DrawnPool, card: dict[str, Any]) -> None:
     if drawn.drawing.unit is Unit.BELOW:
         raise ArgumentError(
             "add",
-            "must be absent where answers below the pool were drawn: a further system brings some of them "
+            "must be left out where answers below the pool were drawn: a further system brings some of them "
             "into the pool. Draw a new pool of all systems.",
         )
     if card["settings"]["closed_world"]:
-        raise ArgumentError("add", "must be absent where the truth judged the whole pool: pool all systems.")
+        raise ArgumentError("add", "must be left out where the truth judged the whole pool: pool all systems.")
 
 
 def joined(before: DrawnPool, people: Population, proxy: Probabilities, settings: dict[str, Any]) -> Drawing:

@@ -212,7 +212,7 @@ def _made(
         if settings["rules"]:
             raise ArgumentError(
                 "rule",
-                "must be absent where judgements are drawn: rules reject true answers, which "
+                "must be left out where judgements are drawn: rules reject true answers, which "
                 "estimates would repeat.",
             )
         require_runs(paths)
@@ -227,7 +227,7 @@ def _made(
             read = read_runs(runs, topics="allowed", graph=known, reading=tables_said)
     graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
-        raise ArgumentError("rule", "must be absent for topics, which have no relations.")
+        raise ArgumentError("rule", "must be left out for topics, which have no relations.")
     if settings["sample"] and settings["truth"] is None and "test" in fact_splits(graph):
         settings["truth"] = "test"  # what is known before the draw, which the proxy learns from
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
@@ -306,7 +306,7 @@ def _graph(graph: KnowledgeGraph | None, kg: Graph, *, of_topics: bool) -> Knowl
         return _NONE
     if of_topics:
         shown = "a graph" if isinstance(kg, KnowledgeGraph) else kg
-        raise ArgumentError("kg", f"must be absent where queries are topics, got {shown}.")
+        raise ArgumentError("kg", f"must be left out where queries are topics, got {shown}.")
     return graph
 
 

@@ -100,7 +100,7 @@ def _graph(kg: Graph, reading: Reading, people: Population, splits: Sequence[str
     """The graph whose known answers leave the lists."""
     if (people.queries["relation"] == TOPIC).all():
         if kg is not None:
-            raise ArgumentError("kg", "must be absent where queries are topics.")
+            raise ArgumentError("kg", "must be left out where queries are topics.")
         return None
     if kg is None:
         if splits:

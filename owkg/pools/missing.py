@@ -126,7 +126,7 @@ def design_of(design: str | None, qrels: pl.DataFrame, sample: pl.DataFrame | No
     if found is Design.UNKNOWN:
         return Design.SAMPLED_POOL
     if found not in within:
-        raise ArgumentError("sample", f"must be absent where the design is {found}: nothing was drawn.")
+        raise ArgumentError("sample", f"must be left out where the design is {found}: nothing was drawn.")
     return within[found]
 
 

@@ -198,7 +198,7 @@ def test_sheets_of_other_pools_and_changed_pools_are_refused(folder, truth_and_f
     )
     for one in ("pool", "other"):
         filled(truth, folder / one / "sheet.tsv")
-    assert "must be of what was drawn" in refused("estimate", "--pool", "pool", "--judged", "other/sheet.tsv")
+    assert "must be of drawn units" in refused("estimate", "--pool", "pool", "--judged", "other/sheet.tsv")
     (folder / "m0.run").unlink()
     (folder / "m0.run").write_text((folder / "m1.run").read_text().replace("m1", "m0"))
     assert "m0.run: has changed since it was pooled in pool" in refused(
@@ -278,7 +278,7 @@ def test_predictions_are_accepted(folder, truth_and_folder, done, answer, refuse
 
 
 def test_rules_and_rank_tables_cannot_be_drawn_from(folder, refused):
-    assert "--rule must be absent where judgements are drawn" in refused(
+    assert "--rule must be left out if judgements are drawn" in refused(
         *POOL, "--draw", "queries:9", "--rule", "type", "--out", "p"
     )
     (folder / "r.csv").write_text(
@@ -368,13 +368,13 @@ def test_an_expert_judges_a_part(folder, drawn, answer, refused, done):
     found = answer(*line, "--expert", part(drawn, folder / "expert.tsv", queries=30))
     assert re.search(r"; an expert judged the first \d+ of them", found["design"])
     assert found["metrics"][0]["equivalent_judgements"] is None
-    assert "--expert must be absent with --errors" in refused(
+    assert "--expert must be left out with --errors" in refused(
         *line, "--expert", "expert.tsv", "--errors", "fp=.1"
     )
     few = part(drawn, folder / "few.tsv", queries=5)
     assert "--expert must judge at least the first 20 queries, got " in refused(*line, "--expert", few)
     (folder / "o.qrels").write_text("e1|r1|?\t0\tzz\t1\n")
-    assert "o.qrels, line 1: must be of what was drawn" in refused(*line, "--expert", "o.qrels")
+    assert "o.qrels, line 1: must be of drawn units" in refused(*line, "--expert", "o.qrels")
     assert "an expert judged" in done(*line, "--expert", "expert.tsv", notes=True)
 
 
@@ -389,7 +389,7 @@ def test_gaps_have_bounds(folder, drawn, answer, refused, done):
     assert found["missing_share"]["value"] is None
     assert "58 of 60 drawn queries judged" in done(*line, "--gaps", "bounds", notes=True)
     few = part(drawn, folder / "few.tsv", queries=14, without=(3,))
-    assert "--gaps must be absent with less than 20 queries" in refused(
+    assert "--gaps must be left out with fewer than 20 queries" in refused(
         *line[:-1], few, "--metric", "rr", "--gaps", "bounds"
     )
 
@@ -520,7 +520,7 @@ def test_an_audit_of_too_few_drawn_judgements_has_labels(folder, truth_and_folde
     filled(truth, folder / "pool" / "sheet.tsv", rows=20)
     found = answer(*AUDIT, "--judged", "pool")["assumptions"]
     assert (found["sparsity"], found["sparsity_at_least"]) == (None, None)
-    assert any("must be of at least 10 drawn queries" in note for note in found["notes"])
+    assert any("must cover at least 10 drawn queries" in note for note in found["notes"])
     done(*POOL, "--draw", "prefixes:70", "--out", "prefixes", notes=True)
     filled(truth, folder / "prefixes" / "sheet.tsv")
     found = answer(*AUDIT, "--judged", "prefixes")["assumptions"]
