@@ -72,7 +72,7 @@ def test_a_system_joins(folder, source, done, answer, refused):
     filled(truth, folder / "pool" / "sheet.tsv")
     add = ("pool", "--pool", "pool", "--add")
     assert "--kg must be the graph of the pool" in refused(*add, "m2.run")
-    assert "--add must be of further systems: m1 is in" in refused(*add, "m1.run", "--kg", "kg")
+    assert "--add must hold further systems: m1 is already in" in refused(*add, "m1.run", "--kg", "kg")
     told = done(*add, "m2.run", "--kg", "kg", "--name", "new")
     assert re.search(r"new joined pool; wrote pool/sheet2.tsv: \d+ candidates that only it lists", told)
     filled(truth, folder / "pool" / "sheet2.tsv")
