@@ -58,7 +58,8 @@ class ErrorRates:
                 object.__setattr__(self, name, checks.whole(name, getattr(self, name), 1))
         if self.fp + self.fn >= 1:
             raise ArgumentError(
-                "fp", f"must be below 1 in sum with fn, got {self.fp:g} + {self.fn:g}: labels tell nothing."
+                "fp",
+                f"must add up with fn to less than 1, got {self.fp:g} + {self.fn:g}: labels tell nothing.",
             )
         if self.fp + self.fn > _HIGH + 1e-9:
             warnings.warn(

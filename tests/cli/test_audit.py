@@ -274,10 +274,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
         (("--lists", "one.run"), "--lists must be of every system, and there is none of"),
         (("--lists", "one.run", "--lists", "two.run"), "--kg must be given with lists"),
         (("--judged", "full.qrels"), "--kg must be given with judgements"),
-        (
-            ("--judged", "full.qrels", "--kg", "graph"),
-            "--judged must judge answers that are not yet known",
-        ),
+        (("--judged", "full.qrels", "--kg", "graph"), "--judged must judge answers that are not yet known"),
         (
             (*LISTED[2:], "--metric", "mrr"),
             "--lists must list the known answers where the ranks have them: 'oracle'",

@@ -64,7 +64,7 @@ def test_a_campaign(folder, truth_and_folder, done, answer, refused):
     # Queries with something to judge stand in the order of the draw.
     order = sheet["question_id"].unique(maintain_order=True).to_list()
     assert order == [query for query in drawn["query"] if query in set(order)]
-    assert "are as they were written" in refused("estimate", "--pool", "pool")
+    assert "nothing is filled in in pool" in refused("estimate", "--pool", "pool")
 
     filled(truth, folder / "pool" / "sheet.tsv")
     found = answer("estimate", *RUNS, "--pool", "pool", "--metric", "rr,ap,mrr")
@@ -562,7 +562,7 @@ def test_error_rates_that_no_truth_gives(folder, truth_and_folder, done, answer,
     done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
     filled(truth, folder / "pool" / "sheet.tsv")
     plain = answer("estimate", "--pool", "pool", "--metric", "p")
-    assert "--errors must allow the labels" in refused(
+    assert "--errors must fit the labels" in refused(
         "estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0.5,fn=0.49", notes=True
     )
     none = answer("estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0,fn=0")

@@ -154,7 +154,7 @@ def test_the_rules_know_the_truth(call, folder):
 def test_one_system_is_pooled_with_a_note(call, folder):
     code, _, err = call("pool", "one.run", "--depth", "1", "--kg", "graph", "--out", "pool")
     assert code == 0
-    assert "owkg: note: the pool is of one system" in err
+    assert "owkg: note: the pool has only one system" in err
 
 
 def test_systems_that_answer_other_queries(call, refused, folder):
@@ -386,8 +386,7 @@ def test_a_pool_that_changed_is_read_when_asked_for(call, refused, sheets, name)
         path.write_text("".join(lines[: 2 + lines[0].startswith("query")]))
     err = refused("pool", "--read", "first.tsv", *READ)
     assert (
-        err
-        == f"owkg: error: pool: {name} changed since the pool was written; --changed reads it anyway.\n"
+        err == f"owkg: error: pool: {name} changed since the pool was written; --changed reads it anyway.\n"
     )
     if name == "pool.qrels":
         return
