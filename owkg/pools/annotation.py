@@ -55,9 +55,9 @@ def write_sheet(
 ) -> None:
     """Write candidates as a table for annotators, TSV with a line of column names.
 
-    The columns are question_id and answer_id (do not change them), question and answer (to read), label (to
-    fill in) and comment. The answers to a query are adjacent. Queries and answers are shuffled, so that the
-    order does not reveal how many systems list an answer, or at which rank.
+    Annotators read the columns `question` and `answer`, and fill in `label` and `comment`. They must not
+    change `question_id` and `answer_id`. The answers to a query are adjacent. Queries and answers are
+    shuffled, so that the order does not reveal how many systems list an answer, or at which rank.
 
     Cells that a spreadsheet would compute (they begin with = + - @) get a leading apostrophe, control
     characters are spelled out (\\x1b), and backslashes are doubled; `read_sheet` reverses this.
