@@ -449,7 +449,9 @@ def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], dra
             f"{drawn.depth + 1}."
         )
     if any(one.micro for one in chosen) and len(drawn.drawing.sizes) == 1:
-        notes.append("micro metrics have narrower intervals if queries are drawn in strata of size.")
+        notes.append(
+            "micro metrics have narrower intervals if queries are drawn in strata by number of known answers."
+        )
     return notes
 
 
