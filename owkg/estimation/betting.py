@@ -74,9 +74,9 @@ def exact_of_queries(
 ) -> Limits:
     """Exact limits of a metric for all systems and pairs, from any number of completely judged queries.
 
-    With at least 30 queries, the bets are on the value of a system minus half of its first covariate, which
-    makes the limits narrower; with fewer queries they are on the value itself. Bets on a pair are always on
-    the difference itself.
+    With at least 30 queries, the bets are on the value of a system minus half of its first covariate, because
+    this gives narrower limits then; with fewer queries they are on the value itself. Bets on a pair are
+    always on the difference itself.
 
     Args:
         ready: result of `prepared`.

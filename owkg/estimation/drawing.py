@@ -179,7 +179,7 @@ def draw(
         people: the population.
         asked: kind and number of units to draw.
         seed: seed of the permanent random numbers; equal seeds give equal draws on any machine.
-        proxy: probability of each candidate; they define the strata if candidates are drawn.
+        proxy: probability of each candidate; it defines the strata if candidates are drawn.
         below: depth of the judged pool, if candidates below it are drawn. Default None: the depth of the
             lists.
 

@@ -53,9 +53,9 @@ class Estimate(NamedTuple):
         design: what was drawn and judged, in words.
         metrics: table with one row for each system and metric: model, metric, value, ci_low, ci_high, method,
             r, least and most (bounds that hold whatever the unknown labels are), judgements,
-            equivalent_judgements (size of a plain sample of queries that would be as precise). With method
-            "bounds" the value is null: for a pooled system the limits hold whatever the open labels are, and
-            a system that was not pooled has only least and most.
+            equivalent_judgements (number of judgements that a plain sample of queries would need for the same
+            precision). With method "bounds" the value is null: for a pooled system the limits hold whatever
+            the open labels are, and a system that was not pooled has only least and most.
         differences: table with one row for each pair and metric: first, second, metric, value, ci_low,
             ci_high, p_value, method.
         missing: share of missing answers; None if the design does not answer it.
@@ -110,7 +110,7 @@ def estimate(
             the expert's labels would give, whatever the errors of the annotators, and the annotators' labels
             make the intervals narrower.
         exact: whether limits are exact for any number of queries, and therefore wider. Default False, except
-            with fewer than 20 queries, where limits are always exact.
+            with fewer than 20 queries from one stratum, where limits are always exact.
         gaps: "refuse" (default): raise an error if a unit is skipped. "bounds": give limits that hold
             whatever the labels of skipped units are.
         looks: numbers of judged units at which you look at estimates, as planned before the first look; the

@@ -19,7 +19,7 @@ MADE_BY = "owkg pool"
 
 
 def is_sheet_name(name: str) -> bool:
-    """Whether a file of a pool is a sheet, which annotators may fill in in place."""
+    """Whether a file of a pool is a sheet, which annotators may fill in inside the folder."""
     return re.fullmatch(r"sheet\d*\.tsv", name) is not None
 
 

@@ -138,7 +138,7 @@ def design_of(design: str | None, qrels: pl.DataFrame, sample: pl.DataFrame | No
 def share_allowed(
     part: np.ndarray, whole: np.ndarray, ci: float, design: Design
 ) -> tuple[float | None, float | None]:
-    """Limits of `ratio_limits` that the design allows; None instead of the other limits."""
+    """Limits of `ratio_limits`, with None for each limit that the design does not allow."""
     if not design.sampled:
         return None, None
     low, high = ratio_limits(part, whole, ci)
@@ -218,7 +218,7 @@ def found_by_depth(
         qrels: judgements.
         candidates: candidates of the pool: query, answer and depth (the best rank in any system).
         graph: graph whose facts are known.
-        split: tested split. Default "test". Facts that were removed from it are not known.
+        split: tested split. Default "test". Facts that this split lacks count as not known.
         level: lowest relevance that counts as relevant. Default 1.
 
     Returns:

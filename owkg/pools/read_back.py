@@ -19,7 +19,7 @@ from owkg.pools.design import MADE_BY, Design, design_of_pool, is_sheet_name
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
 
 _PAIR = ["query", "answer"]
-_SHEET = "sheet.tsv"  # annotators may fill it in in place
+_SHEET = "sheet.tsv"  # annotators may fill it in inside the folder
 _READ = ("pool.qrels", "pool.tsv", "runs.trec.gz")
 
 
@@ -195,7 +195,7 @@ def _warn(text: str) -> None:
 def require_as_written(
     folder: Path, card: dict[str, Any], *, changed: bool, advice: str = "; --changed reads it anyway"
 ) -> None:
-    """Raise ValueError if a file of the pool was changed; sheets may be filled in in place."""
+    """Raise ValueError if a file of the pool was changed; sheets may be filled in inside the folder."""
     now = checksums(folder)
     other = [
         name for name, found in card["sha256"].items() if not is_sheet_name(name) and now.get(name) != found
