@@ -154,7 +154,7 @@ def one_set(
     """Test of whether one set has a precision, from candidates judged one by one in random order.
 
     The result depends on the labels only. You may look at it after each judgement and stop judging at any
-    time for any reason: the probability that an accepted set lacks the precision is at most 1 - level.
+    time for any reason: a set that lacks the precision is accepted with a probability of at most 1 - level.
 
     Args:
         labels: label of each candidate, 1 (right), 0 (wrong) or -1 (not judged), [candidates].

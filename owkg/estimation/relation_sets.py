@@ -52,10 +52,10 @@ def by_relation(
 ) -> tuple[OfRelation, ...]:
     """Test of whether the candidates of each relation have a precision, judged one by one in random order.
 
-    Each relation is a separate promise: the probability that an accepted relation lacks the precision is at
-    most 1 - level. With `simultaneous`, the probability that any accepted relation lacks it is at most 1 -
-    level (Holm's method on 1 / evidence; limits by Bonferroni). Relations with fewer than 30 candidates are
-    accepted only for certain.
+    Each relation is a separate promise: a relation that lacks the precision is accepted with a probability
+    of at most 1 - level. With `simultaneous`, the probability that any such relation is accepted is at most
+    1 - level (Holm's method on 1 / evidence; limits by Bonferroni). Relations with fewer than 30 candidates
+    are accepted only for certain.
 
     Args:
         labels: labels of all candidates, 1 (right), 0 (wrong) or -1 (not judged), [candidates].
