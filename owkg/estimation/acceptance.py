@@ -1,15 +1,17 @@
-"""Predictions that may be accepted at a precision: exact tests from few judgements drawn at random.
+"""Exact tests of whether predictions reach a precision, from few judgements drawn at random.
 
-A set of candidates has at least precision p if at most floor((1 - p) K) of its K members are wrong. Three
-designs test this; none assumes anything about which candidates are right, since the draw alone is random.
+A set of K candidates has at least precision p if at most floor((1 - p) K) of them are wrong. Three designs
+test this. None of them assumes anything about which candidates are right, because only the draw is random.
 
 - One set, judged one by one in random order until a likelihood-ratio martingale decides (`one_set`).
-- Nested sets from a draw of fixed size: the largest first K of an order that passes (`nested`).
-- One set, or one chain of nested sets, for each relation (`by_relation`, `nested_by_relation`).
+- Nested sets, from a draw of fixed size: the test returns the largest K for which the first K candidates of a
+  fixed order pass (`nested`).
+- One set or one chain of nested sets per relation (`by_relation`, `nested_by_relation`).
 
-Sources: Ville (1939) for the martingale's limit; Waudby-Smith and Ramdas (2020), "Confidence sequences for
-sampling without replacement"; Bretz, Maurer, Brannath, Posch (Statistics in Medicine 28, 2009) for the chain;
-Angelopoulos, Bates, Candes, Jordan, Lei (2021), "Learn then Test", for the use of both on predictions.
+Sources: Ville (1939) for the limit of the martingale; Waudby-Smith and Ramdas (2020), "Confidence sequences
+for sampling without replacement"; Bretz, Maurer, Brannath, Posch (Statistics in Medicine 28, 2009) for the
+chain; Angelopoulos, Bates, Candes, Jordan, Lei (2021), "Learn then Test", who apply such tests to
+predictions.
 """
 
 from collections.abc import Callable
@@ -27,14 +29,14 @@ from owkg.errors import ArgumentError
 from owkg.estimation.population import UNKNOWN
 
 MOST = 2_000
-"""Judgements that plans look at."""
-# From here the sets that a martingale rejects are all sets above the smallest one (see `lower_limit`).
+"""Number of judgements that plans compute by default."""
+# From this level on, the numbers of errors that a martingale rejects have no gap (see `lower_limit`).
 _LEAST_LEVEL = 0.65
 _TINY = 1e-290
 
 
 class State(StrEnum):
-    """What the judgements so far say of a set."""
+    """Decision about a set after the judgements made so far."""
 
     ACCEPTED = "accepted"
     OPEN = "open"
@@ -45,23 +47,23 @@ class State(StrEnum):
 
 
 class OneSet(NamedTuple):
-    """What is known of one set whose candidates are judged in random order.
+    """Result of the test of one set whose candidates are judged in random order.
 
     Attributes:
-        state: accepted, open, or refused: more errors seen than the precision allows.
-        precision: wanted.
-        level: of confidence.
-        size: K, candidates of the set.
-        allowed: errors among them with which the precision holds.
-        judged: so far.
-        errors: among the judged ones.
+        state: accepted, open, or refused (more errors were seen than the precision allows).
+        precision: the wanted precision.
+        level: confidence level.
+        size: K, the number of candidates in the set.
+        allowed: the largest number of errors with which the set still has the wanted precision.
+        judged: number of candidates judged so far.
+        errors: number of wrong candidates among the judged ones.
         evidence: largest value of the martingale so far.
-        needed: value from which the set is accepted; infinite where only certainty counts.
-        lower: lower limit of the precision of the set, at any time; the share of right candidates when all
-            are judged.
-        decided: judgements after which the set was accepted or refused; None while it is open.
-        fewest: judgements until acceptance if no further error is seen; None when decided.
-        next: place of the next candidate to judge; None when decided or all are judged.
+        needed: value of the martingale from which the set is accepted; infinite if only certainty counts.
+        lower: lower confidence limit of the precision of the set, valid at any time; the share of right
+            candidates once all are judged.
+        decided: number of judgements after which the set was accepted or refused; None while it is open.
+        fewest: number of further judgements until acceptance if no further error is seen; None once decided.
+        next: place of the next candidate to judge; None once decided or when all are judged.
     """
 
     state: State
@@ -80,16 +82,16 @@ class OneSet(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether the state holds for certain, because the labels leave no other possibility."""
+        """Whether the state is certain because the labels leave no other possibility."""
         return self.state is State.REFUSED or self.judged - self.errors >= self.size - self.allowed
 
     @property
     def statement(self) -> str:
-        """The state as a sentence."""
+        """The state as one sentence."""
         of = (
             f"{self.errors:,} of {self.judged:,} judged candidates are wrong"
             if self.judged
-            else "none is judged"
+            else "no candidate is judged"
         )
         target = f"a precision of at least {self.precision:g} for this set of {self.size:,}"
         if self.state is State.REFUSED:
@@ -102,7 +104,7 @@ class OneSet(NamedTuple):
 
 
 def allowed_errors(precision: float, size: int) -> int:
-    """Most errors among `size` candidates of at least this precision: floor((1 - p) K), in exact arithmetic.
+    """Largest number of errors in a set of at least this precision: floor((1 - p) K), in exact arithmetic.
 
     Examples:
         >>> allowed_errors(0.9, 10), int((1 - 0.9) * 10)
@@ -119,24 +121,24 @@ def evidence(
 ) -> Float[np.ndarray, "*tests"]:
     """Evidence that a set has fewer than `bad` errors: the mean over b < bad of lik(b) / lik(bad).
 
-    lik(b) = C(b, e) C(K - b, t - e) is the likelihood of e errors among t judged ones, whatever their order.
-    The sum over b < bad counts the (t + 1)-subsets of K + 1 places whose (e + 1)-th member is among the first
-    `bad`, so that
+    lik(b) = C(b, e) C(K - b, t - e) is the likelihood of e errors among t judged candidates, whatever their
+    order. The sum over b < bad counts the (t + 1)-subsets of K + 1 places whose (e + 1)-th member is among
+    the first `bad`, so that
 
         evidence = (K + 1) / ((t + 1) bad) P(H(K + 1, bad, t + 1) > e) / P(H(K, bad, t) = e),
 
-    with H hypergeometric. If the set has `bad` errors, the evidence after each judgement is a martingale that
-    starts at 1 (as long as right candidates are left); if it has more, a supermartingale. By Ville's
-    inequality it ever reaches 1 / alpha with a probability of at most alpha.
+    where H is hypergeometric. If the set has exactly `bad` errors, the evidence after each judgement is a
+    martingale that starts at 1 (as long as right candidates are left). If the set has more errors, it is a
+    supermartingale. By Ville's inequality, the probability that it ever reaches 1 / alpha is at most alpha.
 
     Args:
-        size: K, candidates of the set.
+        size: K, the number of candidates in the set.
         bad: the smallest number of errors that is too many, from 1 to K.
-        judged: t, from 0 to K.
-        errors: e, from 0 to t.
+        judged: t, the number of judged candidates, from 0 to K.
+        errors: e, the number of errors among them, from 0 to t.
 
     Returns:
-        evidence, 0 where as many errors are seen, infinite where fewer are certain.
+        The evidence; 0 if at least `bad` errors were seen, infinite if fewer than `bad` are certain.
     """
     above = np.asarray(stats.hypergeom.sf(errors, np.add(size, 1), bad, np.add(judged, 1)))
     at = np.asarray(stats.hypergeom.pmf(errors, size, bad, judged))
@@ -149,23 +151,23 @@ def evidence(
 def one_set(
     labels: ArrayLike, order: ArrayLike, *, precision: float, level: float = 0.95, certainty: bool = False
 ) -> OneSet:
-    """Whether one set has a precision, from its candidates judged one by one in random order.
+    """Test of whether one set has a precision, from candidates judged one by one in random order.
 
-    The result depends on the labels only. It may be looked at after each judgement, and judging may stop at
-    any time for any reason; the statement that the precision holds is wrong with a probability of at most 1 -
-    level.
+    The result depends on the labels only. You may look at it after each judgement and stop judging at any
+    time for any reason: a set that lacks the precision is accepted with a probability of at most 1 - level.
 
     Args:
-        labels: of candidates, 1 (right), 0 (wrong) or -1 (not judged), [candidates].
+        labels: label of each candidate, 1 (right), 0 (wrong) or -1 (not judged), [candidates].
         order: places of the members of the set in the order of the draw, each once, [size]. The order must be
-            random and fixed before anything is judged; the judged members are the first ones.
-        precision: wanted, in (0, 1].
-        level: of confidence, at least 0.65.
-        certainty: accept only what is certain, such as when all are judged.
+            random and fixed before anything is judged, and the judged members must come first.
+        precision: the wanted precision, in (0, 1].
+        level: confidence level, at least 0.65. Default 0.95.
+        certainty: whether to accept only a set whose precision is certain, for example once all are judged.
+            Default False.
 
     Raises:
-        ValueError: naming `labels` if a label is of another kind or a member is judged before its turn;
-            `order` if it is empty or has a place twice; `precision` and `level` if out of range.
+        ValueError: naming `labels` if a label has another value or a member is judged before its turn;
+            `order` if it is empty or has a place twice; `precision` or `level` if it is out of range.
 
     Examples:
         >>> labels = np.full(1000, -1)
@@ -186,7 +188,7 @@ def tested_set(
     level: float,
     needed: float,
 ) -> OneSet:
-    """`one_set` of labels in the order of the draw, accepted at a value of the martingale."""
+    """Result of `one_set` for labels in the order of the draw, with a given critical value `needed`."""
     size, judged = len(places), len(said)
     allowed = allowed_errors(precision, size)
     bad = allowed + 1
@@ -234,7 +236,7 @@ def _up_to(size: int, bad: int, said: np.ndarray, wrong: np.ndarray, judged: int
 
 
 def _maxima(said: Int[np.ndarray, "judged"]) -> Int[np.ndarray, "turns"]:
-    """Numbers of judgements at which evidence is largest nearby: just before each error, and now."""
+    """Numbers of judgements at which evidence has a local maximum: just before each error, and now."""
     return np.append(np.flatnonzero(said == 0), len(said))
 
 
@@ -245,7 +247,7 @@ def _errors_at(
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest number from `low` to `high` from which on something holds; it holds at `high`."""
+    """The smallest number from `low` to `high` for which `holds` is true; from there it must stay true."""
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle + 1, high)
@@ -255,18 +257,18 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 def lower_limit(
     size: int, judged: Int[np.ndarray, "turns"], errors: Int[np.ndarray, "turns"], needed: float
 ) -> float:
-    """The lower limit of the precision of a set: the largest precision whose evidence has reached `needed`.
+    """Lower confidence limit of the precision of a set: the largest precision that the evidence supports.
 
-    The number of errors that the set really has is rejected with a probability of at most 1 / needed, so the
-    limit holds for all precisions at once. Where needed >= e (a level of at least 0.65), evidence against b
-    errors that reaches it is smaller than evidence against b + 1 errors, so the rejected numbers are all
-    those above one of them.
+    The probability that the true number of errors is rejected is at most 1 / needed, so the limit holds for
+    all precisions at once. If needed >= e (a level of at least 0.65), evidence against b errors that reaches
+    `needed` is smaller than evidence against b + 1 errors. The rejected numbers of errors are therefore all
+    numbers above one of them.
 
     Args:
-        size: K, candidates of the set.
-        judged: numbers of judgements.
-        errors: among the judged ones at each of them.
-        needed: 1 / alpha.
+        size: K, the number of candidates in the set.
+        judged: numbers of judgements at which the evidence is computed.
+        errors: number of errors among the judged candidates, at each of these numbers.
+        needed: value of the martingale that rejects, 1 / alpha.
     """
 
     def rejected(bad: int) -> bool:
@@ -278,13 +280,16 @@ def lower_limit(
 def boundary(
     size: int, precision: float, *, level: float = 0.95, most: int = MOST
 ) -> Int[np.ndarray, "judged"]:
-    """The most errors with which a set is accepted after 1, 2, ... judgements; -1 where none is few enough.
+    """Largest number of errors with which a set is accepted after 1, 2, ... judgements.
 
     Args:
-        size: K, candidates of the set.
-        precision: wanted, in (0, 1].
-        level: of confidence.
-        most: judgements to look at; at most K.
+        size: K, the number of candidates in the set.
+        precision: the wanted precision, in (0, 1].
+        level: confidence level. Default 0.95.
+        most: number of judgements to compute, at most K. Default 2000.
+
+    Returns:
+        The largest number of errors after each judgement, [judged]; -1 if the set cannot be accepted yet.
 
     Raises:
         ValueError: naming the argument that is out of range.
@@ -309,15 +314,15 @@ def boundary(
 
 
 class Outlook(NamedTuple):
-    """How many judgements one set will take, if it has some precision.
+    """Number of judgements that one set will take, given its true precision.
 
     Attributes:
-        accepted: probability that the set is accepted within the judgements looked at.
+        accepted: probability that the set is accepted within the computed judgements.
         refused: probability that more errors are seen than allowed.
-        mean: expected number of judgements, those still open counted with all that were looked at.
-        median: judgements that are enough with a probability of one half; None where even all are not.
-        ninth: the same with a probability of 0.9.
-        stops: probability of a decision after 1, 2, ... judgements.
+        mean: expected number of judgements; a set that is still open counts with all computed judgements.
+        median: number of judgements that are enough with probability 0.5; None if even all are not.
+        ninth: number of judgements that are enough with probability 0.9; None if even all are not.
+        stops: probability of a decision after exactly 1, 2, ... judgements.
     """
 
     accepted: float
@@ -329,14 +334,14 @@ class Outlook(NamedTuple):
 
 
 def outlook(size: int, precision: float, truth: float, *, level: float = 0.95, most: int = MOST) -> Outlook:
-    """How many judgements one set will take if its precision is `truth`; exact, by dynamic programming.
+    """Number of judgements that one set will take if its precision is `truth`; exact, by dynamic programming.
 
     Args:
-        size: K, candidates of the set.
-        precision: wanted, in (0, 1].
-        truth: precision that the set is thought to have, in [0, 1]; (1 - truth) K errors, rounded.
-        level: of confidence.
-        most: judgements to look at, such as a budget; at most K.
+        size: K, the number of candidates in the set.
+        precision: the wanted precision, in (0, 1].
+        truth: assumed precision of the set, in [0, 1]; the set has (1 - truth) K errors, rounded.
+        level: confidence level. Default 0.95.
+        most: number of judgements to compute, such as your budget; at most K. Default 2000.
 
     Raises:
         ValueError: naming the argument that is out of range.
@@ -373,7 +378,7 @@ def _reached(done: Float[np.ndarray, "judged"], share: float) -> int | None:
 
 
 def checked_targets(precision: object, level: object) -> tuple[float, float]:
-    """The precision wanted and the level of confidence, as numbers in range."""
+    """The wanted precision and the confidence level, as numbers in range."""
     wanted = checks.real_number("precision", precision, 0, 1, closed="high")
     sure = checks.level("level", level)
     if sure < _LEAST_LEVEL:
@@ -389,7 +394,7 @@ def alpha_of(level: float) -> float:
 def labels_and_order(
     labels: ArrayLike, order: ArrayLike
 ) -> tuple[Int[np.ndarray, "candidates"], Int[np.ndarray, "size"]]:
-    """Labels and the order of the draw, checked."""
+    """Labels and the order of the draw, validated."""
     said, places = checks.integer("labels", labels, UNKNOWN), checks.integer("order", order, 0)
     checks.require("labels", said, said <= 1, "1, 0 or -1")
     for name, array in (("labels", said), ("order", places)):
@@ -405,19 +410,19 @@ def labels_and_order(
 def judged_in_order(
     labels: ArrayLike, order: ArrayLike
 ) -> tuple[Int[np.ndarray, "judged"], Int[np.ndarray, "size"]]:
-    """Labels of the judged members, and the places of all, in the order of the draw."""
+    """Labels of the judged members and places of all members, in the order of the draw."""
     said, places = labels_and_order(labels, order)
     return first_judged(said[places]), places
 
 
 def first_judged(said: Int[np.ndarray, "size"]) -> Int[np.ndarray, "judged"]:
-    """The judged ones, which come first."""
+    """Labels of the judged members, which must come first in the order."""
     known = said != UNKNOWN
     judged = int(known.sum())
     if not known[:judged].all():
         gap, late = int(np.argmin(known)), int(np.flatnonzero(known)[-1])
         raise ArgumentError(
             "labels",
-            f"must follow the order of the draw, got none in turn {gap + 1} and one in turn {late + 1}.",
+            f"must follow the order of the draw, got none at turn {gap + 1} and one at turn {late + 1}.",
         )
     return said[:judged]

@@ -1,7 +1,7 @@
 """Errors of annotators: labels corrected for known or estimated error rates.
 
-P, Success and RR are multilinear in the labels of a list, so their values under corrected labels are
-unbiased where errors are independent. Metrics that are not multilinear need two-phase judging
+P, Success and RR are multilinear in the labels of a list, so their values under corrected labels are unbiased
+if errors are independent. Metrics that are not multilinear need two-phase judging
 (`owkg.estimation.two_phase`).
 """
 
@@ -18,9 +18,9 @@ from owkg.estimation.measures import Measure, Needs
 from owkg.estimation.population import UNKNOWN, Population
 
 _HIGH = 0.3
-"""Sum of the rates above which a warning is given."""
+"""Sum of the error rates above which owkg warns."""
 _MOST_FALSE = 0.05
-"""Rate of false positives above which Success@k of k > 1 is refused: one of k false ones decides it."""
+"""Largest false positive rate for Success@k with k > 1, where a single false positive decides a list."""
 _STEP = 1e-4  # of numerical derivatives
 
 Estimates = Float[np.ndarray, "targets"]
@@ -29,20 +29,20 @@ Labels = Float[np.ndarray, "candidates"]
 
 @dataclass(frozen=True)
 class ErrorRates:
-    """How often annotators err.
+    """Error rates of annotators.
 
     Attributes:
         fp: probability that a wrong candidate is judged relevant.
         fn: probability that a true candidate is judged not relevant.
-        gold_negative: wrong gold items that `fp` was counted on; None if the rate is known.
-        gold_positive: true gold items that `fn` was counted on; None if the rate is known.
+        gold_negative: number of wrong gold items from which `fp` was counted; None if the rate is known.
+        gold_positive: number of true gold items from which `fn` was counted; None if the rate is known.
 
     Raises:
-        ValueError: if a rate is outside [0, 1), the rates add up to 1 or more, so that labels say nothing,
-            or a count is below 1.
+        ValueError: if a rate is outside [0, 1), a count is below 1, or the rates add up to 1 or more, because
+            labels then carry no information.
 
     Warns:
-        UserWarning: if the rates add up to more than 0.3, since intervals are then some times as wide.
+        UserWarning: if the rates add up to more than 0.3, because intervals are then several times as wide.
     """
 
     fp: float
@@ -59,18 +59,18 @@ class ErrorRates:
         if self.fp + self.fn >= 1:
             raise ArgumentError(
                 "fp",
-                f"must add up with fn to less than 1, got {self.fp:g} + {self.fn:g}: labels say nothing.",
+                f"must add up with fn to less than 1, got {self.fp:g} + {self.fn:g}: labels tell nothing.",
             )
         if self.fp + self.fn > _HIGH + 1e-9:
             warnings.warn(
-                f"error rates of {self.fp:g} and {self.fn:g} make intervals several times as wide: take the "
-                "majority of several annotators, or have an expert judge a part (two-phase judging).",
+                f"error rates of {self.fp:g} and {self.fn:g} make intervals several times as wide: use the "
+                "majority of several annotators, or have an expert judge a part again (two-phase judging).",
                 stacklevel=3,
             )
 
     @property
     def never(self) -> bool:
-        """Whether it is known that annotators do not err."""
+        """Whether the rates are known to be zero."""
         return self.fp == self.fn == 0 and not self.estimated
 
     @property
@@ -89,12 +89,12 @@ def counted_rates(
     """Error rates counted on gold items, whose truth is known and was hidden from the annotators.
 
     Args:
-        judged: labels by the annotators, 1 or 0.
-        truth: of the same items, 1 or 0.
-        fp, fn: a rate that is known, where no gold items of its kind were judged.
+        judged: labels that annotators gave to the gold items, 1 or 0.
+        truth: true labels of the same items, 1 or 0.
+        fp, fn: known rate, needed if no gold item of its kind was judged. Default None: counted.
 
     Raises:
-        ValueError: if a label is neither 0 nor 1, the lengths differ, or a kind has neither items nor a
+        ValueError: if a label is neither 0 nor 1, the lengths differ, or a kind has neither gold items nor a
             known rate.
     """
     said, true = checks.integer("judged", judged, 0), checks.integer("truth", truth, 0)
@@ -105,7 +105,7 @@ def counted_rates(
     wrong, right = int((true == 0).sum()), int((true == 1).sum())
     for name, known, count, kind in (("fp", fp, wrong, "wrong"), ("fn", fn, right, "true")):
         if known is None and count == 0:
-            raise ArgumentError(name, f"must be given where no gold item is {kind}, got none.")
+            raise ArgumentError(name, f"must be given if no gold item is {kind}, got none.")
     return ErrorRates(
         float(said[true == 0].mean()) if fp is None else fp,
         float(1 - said[true == 1].mean()) if fn is None else fn,
@@ -115,17 +115,21 @@ def counted_rates(
 
 
 def judged_now(people: Population, labels: Int[np.ndarray, "candidates"]) -> Bool[np.ndarray, "candidates"]:
-    """The candidates that annotators judged: labelled now, unknown before the draw."""
+    """Mask of the candidates that annotators judged: labelled now, unknown before the draw."""
     return (labels != UNKNOWN) & (people.label == UNKNOWN)
 
 
 def require_possible_rates(
     people: Population, labels: Int[np.ndarray, "candidates"], rates: ErrorRates
 ) -> None:
-    """Raises ValueError naming `errors`, if no truth gives so few, or so many, relevant labels.
+    """Check that some truth explains the share of relevant labels under the error rates.
 
-    With fp of the wrong and 1 - fn of the true ones judged relevant, the share lies between both; three
-    standard errors are allowed for, those of counted rates included.
+    Annotators judge a share fp of wrong candidates and a share 1 - fn of true candidates relevant, so the
+    share of relevant labels lies between these two. The check allows three standard errors, including the
+    error of counted rates.
+
+    Raises:
+        ValueError: naming `errors`, if too few or too many labels are relevant.
     """
     judged = labels[judged_now(people, labels)]
     if not len(judged):
@@ -140,8 +144,8 @@ def require_possible_rates(
     if not least <= share <= most:
         raise ArgumentError(
             "errors",
-            f"must allow the labels: {share:.1%} of {len(judged):,} judged candidates are relevant, and with "
-            f"fp = {rates.fp:g} and fn = {rates.fn:g} between {rates.fp:.1%} and {1 - rates.fn:.1%} are.",
+            f"must fit the labels: {share:.1%} of {len(judged):,} judged candidates are relevant, but "
+            f"fp = {rates.fp:g} and fn = {rates.fn:g} allow {rates.fp:.1%} to {1 - rates.fn:.1%}.",
         )
 
 
@@ -149,9 +153,9 @@ def corrected(people: Population, labels: Int[np.ndarray, "candidates"], rates: 
     """Labels whose expectation is the truth: (y - fp) / (1 - fp - fn) where an annotator gave y.
 
     Args:
-        people: the population; labels that were known before the draw stay as they are.
-        labels: 1, 0 or `UNKNOWN`. Unknown ones become 0.
-        rates: of the annotators.
+        people: the population. Labels known before the draw keep their values.
+        labels: 1, 0 or `UNKNOWN`. Unknown labels become 0.
+        rates: error rates of the annotators.
 
     Source: Rogan and Gladen (1978), applied to each label.
     """
@@ -165,16 +169,17 @@ def rate_variance(
     labels: Int[np.ndarray, "candidates"],
     rates: ErrorRates,
 ) -> Estimates:
-    """Variance that counting the rates on gold items adds to estimates, by the delta method.
+    """Variance that counted error rates add to estimates, by the delta method.
 
-    (d theta / d fp)^2 fp (1 - fp) / G for G gold items, and the same for fn. The rates of these variances
-    count one more error and one more hit, so that gold items without an error do not pass for certainty.
+    The variance is (d theta / d fp)^2 fp (1 - fp) / G for G gold items, plus the same term for fn. In fp (1 -
+    fp), each rate counts one more error and one more hit, so that gold items without an error do not yield a
+    variance of 0.
 
     Args:
-        estimate: takes corrected labels to estimates, without limits that clip them.
+        estimate: function from corrected labels to estimates, without limits that clip them.
         people: the population.
         labels: 1, 0 or `UNKNOWN`.
-        rates: of the annotators.
+        rates: error rates of the annotators.
     """
     total = np.zeros_like(estimate(corrected(people, labels, rates)))
     for name, count in (("fp", rates.gold_negative), ("fn", rates.gold_positive)):
@@ -199,11 +204,12 @@ def _slope(of: Callable[[float], Estimates], at: float) -> Estimates:
 
 
 def require_correctable(of: Measure, rates: ErrorRates) -> None:
-    """Refuses metrics whose values under corrected labels are biased, or too uncertain to say anything.
+    """Check that a metric can be estimated from corrected labels.
 
     Raises:
-        ValueError: naming `errors`: for AP, nDCG and metrics of filtered ranks, which are not multilinear in
-            the labels; for Success@k of k > 1 where more than 5 % of wrong candidates are judged relevant.
+        ValueError: naming `errors`, for AP, nDCG and metrics of filtered ranks, because they are not
+            multilinear in the labels; and for Success@k with k > 1 if more than 5 % of wrong candidates are
+            judged relevant.
     """
     if rates.fp == rates.fn == 0 and not rates.estimated:
         return
@@ -211,12 +217,12 @@ def require_correctable(of: Measure, rates: ErrorRates) -> None:
     if of.needs is Needs.QUERY:
         raise ArgumentError(
             "errors",
-            "must be of a metric that is multilinear in the labels (P, RBP, RR, Success), "
+            "must be used with a metric that is multilinear in the labels (P, RBP, RR, Success), "
             f"got {of.name}: {expert}.",
         )
     if of.name.startswith("Success@") and (of.depth or 2) > 1 and rates.fp > _MOST_FALSE:
         raise ArgumentError(
             "errors",
             f"must have fp of at most {_MOST_FALSE:g} for {of.name}, got {rates.fp:g}: one false "
-            f"positive decides a list; ask for Success@1 or RR, or {expert}.",
+            f"positive decides a list. Ask for Success@1 or RR, or {expert}.",
         )

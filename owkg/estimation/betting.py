@@ -1,8 +1,8 @@
-"""Limits of means in [0, 1] that hold exactly for any number of draws, by betting.
+"""Exact confidence limits of means in [0, 1] for any number of draws, by betting.
 
-A gambler bets against each possible mean of the population. If the mean is right the bets are fair, so the
-capital exceeds 1 / error with a probability of at most the error (Ville 1939). Means against which capital
-has grown so far are out.
+A gambler bets against each possible mean of the population. If that mean is the true one, the bets are fair,
+so the capital ever exceeds 1 / error with a probability of at most the error (Ville 1939). The limits exclude
+the means against which the capital has grown that far.
 """
 
 import numpy as np
@@ -16,32 +16,32 @@ from owkg.estimation.regression import Sample
 from owkg.estimation.targets import Limits, Prepared, contrasts, means, population_bounds, truths
 
 _SHARE = 0.75
-"""Of the capital, the most that one bet may lose."""
+"""Largest share of the capital that one bet may lose."""
 _STEPS = 50  # of the bisection
-_HALF = 0.5  # of the covariate, which is taken off from so many queries on
+_HALF = 0.5  # share of the covariate that is subtracted, with at least _ENOUGH queries
 _ENOUGH = 30
 
 
 def betting_limits(
     values: Float[np.ndarray, "targets n"], population: int, level: float = 0.95
 ) -> tuple[Float[np.ndarray, "targets"], Float[np.ndarray, "targets"]]:
-    """Limits of the means of a finite population of values in [0, 1], drawn one by one without replacement.
+    """Confidence limits of the means of a finite population of values in [0, 1], drawn without replacement.
 
-    The capital that bets on more than m falls with m, the capital that bets on less rises, so both limits
-    are found by bisection. Each is out where its capital has reached 2 / (1 - level) at any time. Bets
-    depend on earlier draws alone.
+    The capital from betting that the mean is above m falls with m, and the capital from betting that it is
+    below m rises with m, so bisection finds both limits. A mean is excluded if a capital has reached 2 / (1 -
+    level) at any time. Each bet depends on earlier draws only.
 
     Args:
-        values: in the order in which they were drawn.
-        population: N, units that could be drawn.
-        level: of the interval.
+        values: drawn values in the order of the draw, [targets, n].
+        population: N, the number of units that could be drawn.
+        level: confidence level of the interval. Default 0.95.
 
     Raises:
-        ValueError: if a value is outside [0, 1], more are drawn than there are, or the level is outside
-            (0, 1).
+        ValueError: if a value is outside [0, 1], more values are drawn than the population has, or the level
+            is outside (0, 1).
 
-    Source: Waudby-Smith and Ramdas (2023), Estimating means of bounded random variables by betting, sections
-    4 and 5, with the predictable plug-in bets of their equation for fixed n.
+    Source: Waudby-Smith and Ramdas (2023), "Estimating means of bounded random variables by betting",
+    sections 4 and 5, with the predictable plug-in bets of their equation for fixed n.
 
     Examples:
         >>> low, high = betting_limits(np.array([[0.5] * 20, [0.0] * 20]), 1000)
@@ -54,7 +54,8 @@ def betting_limits(
     size = checks.whole("population", population, 1)
     if x.shape[1] > size:
         raise ArgumentError(
-            "values", f"must be at most {size} a target, as the population, got {x.shape[1]}."
+            "values",
+            f"must hold at most {size} values a target, the size of the population, got {x.shape[1]}.",
         )
     error = (1 - checks.level("level", level)) / 2
     bets = _bets(x, error)
@@ -71,28 +72,30 @@ def exact_of_queries(
     level: float = 0.95,
     pairs: bool = True,
 ) -> Limits:
-    """A metric of all systems and pairs with exact limits, from completely judged queries, however few.
+    """Exact limits of a metric for all systems and pairs, from any number of completely judged queries.
 
-    The values of systems are bet on minus half of their covariate from 30 queries on, where this is
-    narrower, and as they are before. Differences of pairs are bet on as they are.
+    With at least 30 queries, the bets are on the value of a system minus half of its first covariate, because
+    this gives narrower limits then; with fewer queries they are on the value itself. Bets on a pair are
+    always on the difference itself.
 
     Args:
-        ready: of `prepared`, with one covariate or more.
+        ready: result of `prepared`.
         people: the population, with the labels that were known before the draw.
-        labels: of the candidates of drawn queries.
-        sample: the drawn queries, in the order in which they were drawn.
-        level: of each interval.
-        pairs: whether pairs are estimated.
+        labels: labels of the candidates of drawn queries.
+        sample: the drawn queries, in the order of the draw.
+        level: confidence level of each interval. Default 0.95.
+        pairs: whether pairs are estimated. Default True.
 
     Raises:
-        ValueError: for a micro metric, which is a ratio and no mean of values; and for strata.
+        ValueError: naming `metric` for a micro metric, which is a ratio rather than a mean of values; naming
+            `exact` if there are several strata.
     """
     if ready.of.micro:
         raise ArgumentError(
             "metric", f"must be a mean over queries to have exact limits, got {ready.of.name}."
         )
     if len(sample.sizes) > 1:
-        raise ArgumentError("exact", f"must be of queries from one stratum, got {len(sample.sizes)} strata.")
+        raise ArgumentError("exact", f"must be used with one stratum of queries, got {len(sample.sizes)}.")
     rows, systems = sample.rows, len(people.models)
     to = contrasts(systems, pairs=pairs)
     slope = np.where(
@@ -113,7 +116,7 @@ def exact_of_queries(
 
 
 def _bets(x: Float[np.ndarray, "targets n"], error: float) -> Float[np.ndarray, "targets n"]:
-    """sqrt(2 log(1 / error) / (n variance)): the variance of earlier draws and of one of 1/2 with 1/4."""
+    """Bets sqrt(2 log(1 / error) / (n variance)), with the variance of earlier draws and one prior draw."""
     n = x.shape[1]
     count = np.arange(1, n + 1)
     mean = (0.5 + np.cumsum(x, axis=1)) / (count + 1)
@@ -125,11 +128,11 @@ def _bets(x: Float[np.ndarray, "targets n"], error: float) -> Float[np.ndarray, 
 def _least(
     x: Float[np.ndarray, "targets n"], bets: Float[np.ndarray, "targets n"], size: int, error: float
 ) -> Float[np.ndarray, "targets"]:
-    """The largest mean that is still out, from below."""
+    """Lower limit: the largest mean from below that the capital excludes."""
     drawn = np.cumsum(x, axis=1)
     below = np.concatenate([np.zeros((len(x), 1)), drawn[:, :-1]], axis=1)
     rest = size - np.arange(x.shape[1])
-    # What has been drawn cannot be undrawn.
+    # The mean cannot be below the sum of the drawn values over N.
     low, high = drawn[:, -1] / size, (drawn[:, -1] + rest[-1] - 1) / size
     for _ in range(_STEPS):
         middle = (low + high) / 2
@@ -143,12 +146,12 @@ def _gain(
     bets: Float[np.ndarray, "targets n"],
     means: Float[np.ndarray, "targets n"],
 ) -> Float[np.ndarray, "targets"]:
-    """The largest log capital of a gambler who says that the mean is larger.
+    """Largest log capital of a gambler who bets that the mean is larger.
 
     Args:
-        x: the draws.
-        bets: before the limit on what one may lose.
-        means: of what is left, before each draw, if the mean of the population is the one bet against.
+        x: drawn values.
+        bets: bets before the cap on what one bet may lose.
+        means: mean of the undrawn units before each draw, if the population has the mean that is bet against.
     """
     m = np.maximum(means, 1e-12)
     return np.cumsum(np.log1p(np.minimum(bets, _SHARE / m) * (x - m)), axis=1).max(axis=1)

@@ -1,7 +1,7 @@
-"""Candidates drawn one by one: metrics that are linear in the labels, and the number of missing answers.
+"""Estimates from candidates drawn one by one: linear metrics, and the number of missing answers.
 
-Unknown candidates are divided into strata of about equal importance; the difference estimator with one slope
-for all strata gives sums over the population.
+Unknown candidates are divided into strata of about equal importance. The difference estimator, with one slope
+for all strata, estimates sums over the population.
 """
 
 from typing import NamedTuple
@@ -14,18 +14,18 @@ from owkg.estimation.measures import Measure
 from owkg.estimation.population import Population
 
 STRATA = 12
-_FLOOR = 5  # draws under the proxy that the residual variance of a stratum counts
-_RIDGE = 0.02  # of several proxies
-_LEAST = 2  # drawn candidates of a stratum
+_FLOOR = 5  # pseudo-draws from the proxy in the residual variance of a stratum
+_RIDGE = 0.02  # ridge of the slopes, if there are several proxies
+_LEAST = 2  # fewest drawn candidates in a stratum
 
 
 class Drawn(NamedTuple):
-    """Candidates that were drawn, stratum by stratum, from a population of them.
+    """Candidates drawn by stratum from a population of candidates.
 
     Attributes:
         frame: candidates that could be drawn.
-        stratum: of each of them.
-        drawn: places in `frame` of the drawn ones.
+        stratum: stratum of each candidate of the frame.
+        drawn: places in `frame` of the drawn candidates.
     """
 
     frame: Int[np.ndarray, "units"]
@@ -34,23 +34,23 @@ class Drawn(NamedTuple):
 
     @property
     def sizes(self) -> Int[np.ndarray, "strata"]:
-        """N_h."""
+        """N_h, number of candidates in each stratum."""
         return np.bincount(self.stratum)
 
     @property
     def counts(self) -> Int[np.ndarray, "strata"]:
-        """n_h."""
+        """n_h, number of drawn candidates in each stratum."""
         return np.bincount(self.stratum[self.drawn], minlength=len(self.sizes))
 
 
 class Sums(NamedTuple):
-    """Sums over a population of candidates, estimated.
+    """Estimated sums over a population of candidates.
 
     Attributes:
-        value: of each target.
-        variance: of its error.
-        freedom: of the variance.
-        r: correlation between contributions and their prediction.
+        value: estimate for each target.
+        variance: variance of each estimate.
+        freedom: degrees of freedom of each variance.
+        r: correlation between contributions and their prediction by the proxies.
     """
 
     value: Float[np.ndarray, "targets"]
@@ -62,7 +62,7 @@ class Sums(NamedTuple):
 def contributions(
     of: Measure, people: Population, candidates: Int[np.ndarray, "n"]
 ) -> Float[np.ndarray, "systems n"]:
-    """What each candidate adds to the mean of a linear metric of each system, if it is relevant."""
+    """Amount that each candidate adds to the mean of a linear metric of each system, if it is relevant."""
     assert of.weights is not None
     weights = np.append(0.0, of.weights(people.depth))
     return weights[people.places[:, candidates]] / len(people.queries)
@@ -71,12 +71,12 @@ def contributions(
 def importance(
     added: Float[np.ndarray, "targets n"], probabilities: Float[np.ndarray, "n"]
 ) -> Float[np.ndarray, "n"]:
-    """How much judging a candidate may change the targets: their norm times the deviation of its label."""
+    """Importance of judging each candidate: norm of its contributions times the deviation of its label."""
     return np.sqrt((added**2).sum(0) * probabilities * (1 - probabilities))
 
 
 def equal_strata(importance: Float[np.ndarray, "n"], strata: int = STRATA) -> Int[np.ndarray, "n"]:
-    """Strata of equal sums of importance, from the least important candidates; each has two or more."""
+    """Strata of equal sums of importance, from the least important candidates; each has at least two."""
     order = np.argsort(importance, kind="stable")
     total = np.cumsum(importance[order])
     if not len(order) or total[-1] <= 0:
@@ -84,7 +84,7 @@ def equal_strata(importance: Float[np.ndarray, "n"], strata: int = STRATA) -> In
     cut = np.minimum((total / total[-1] * strata - 1e-9).astype(np.int64), strata - 1)
     found = np.empty(len(order), np.int64)
     found[order] = np.maximum(cut, 0)
-    # A stratum of one joins the one below.
+    # A stratum of one candidate joins the stratum below it.
     sizes = np.bincount(found, minlength=strata)
     to = np.arange(strata)
     for h in range(strata - 1, 0, -1):
@@ -103,7 +103,7 @@ def allocation(
     shares: Float[np.ndarray, "strata"],
     least: int | Int[np.ndarray, "strata"] = _LEAST,
 ) -> Int[np.ndarray, "strata"]:
-    """Units to draw from each stratum: by shares, at least two, at most all."""
+    """Number of units to draw from each stratum: proportional to `shares`, at least `least`, at most all."""
     sizes = np.asarray(sizes)
     total = min(total, int(sizes.sum()))
     found = np.minimum(least, sizes)
@@ -127,16 +127,16 @@ def of_candidates(
     probabilities: Float[np.ndarray, "proxies units"],
     drawn: Drawn,
 ) -> Sums:
-    """Sums of what relevant candidates add, from the labels of drawn ones.
+    """Sums of what relevant candidates add, estimated from the labels of drawn candidates.
 
-    sum over the population of l a p, plus the drawn residuals a y - l a p expanded stratum by stratum. The
-    slopes l, one for each proxy, are pooled over the strata.
+    The estimate is the sum of l a p over the population, plus the drawn residuals a y - l a p expanded
+    stratum by stratum. The slopes l, one for each proxy, are pooled over the strata.
 
     Args:
         added: what each candidate of `drawn.frame` adds to each target.
-        labels: of the drawn candidates, the same for all targets or of each.
-        probabilities: of the candidates of `drawn.frame`, by each proxy; the first one gives the floor of the
-            variance.
+        labels: labels of the drawn candidates, one vector for all targets or one row for each target.
+        probabilities: probability of each candidate of `drawn.frame` under each proxy. The first proxy sets
+            the floor of the variance.
         drawn: the design.
     """
     sizes, counts = drawn.sizes, drawn.counts
@@ -173,7 +173,7 @@ def of_candidates(
 
 
 def _slopes(x: np.ndarray, y: np.ndarray, gain: np.ndarray) -> Float[np.ndarray, "targets proxies"]:
-    """Slopes that make the variance least, with a small ridge where there are several."""
+    """Slopes that minimise the variance, with a small ridge if there are several proxies."""
     gram = np.einsum("ktn,ltn,n->tkl", x, x, gain)
     diagonal = np.einsum("tkk->tk", gram)
     ridge = np.where(diagonal > 0, _RIDGE * diagonal if len(x) > 1 else 0.0, 1.0)
@@ -183,13 +183,13 @@ def _slopes(x: np.ndarray, y: np.ndarray, gain: np.ndarray) -> Float[np.ndarray,
 
 
 def horvitz_thompson(values: Float[np.ndarray, "targets n"], drawn: Drawn) -> Float[np.ndarray, "targets"]:
-    """Sums over the population: values of drawn candidates, each over its inclusion probability."""
+    """Horvitz-Thompson sums over the population: drawn values divided by their inclusion probabilities."""
     at = drawn.stratum[drawn.drawn]
     return values @ (drawn.sizes / np.maximum(drawn.counts, 1))[at]
 
 
 def limits(found: Sums, level: float) -> tuple[Float[np.ndarray, "targets"], Float[np.ndarray, "targets"]]:
-    """Student's limits of the sums."""
+    """Confidence limits of the sums by Student's t."""
     half = special.stdtrit(found.freedom, (1 + level) / 2) * np.sqrt(found.variance)
     return found.value - half, found.value + half
 
@@ -197,12 +197,12 @@ def limits(found: Sums, level: float) -> tuple[Float[np.ndarray, "targets"], Flo
 def few_limits(
     counts: Float[np.ndarray, "n"], weights: Float[np.ndarray, "n"], level: float
 ) -> tuple[float, float]:
-    """Limits of a sum of rare counts with weights, by the gamma distribution (Fay and Feuer 1997).
+    """Confidence limits of a weighted sum of rare counts, by the gamma distribution (Fay and Feuer 1997).
 
     Args:
-        counts: 1 where a drawn candidate is relevant.
-        weights: N_h / n_h of each.
-        level: of the interval.
+        counts: 1 for each drawn candidate that is relevant, otherwise 0.
+        weights: N_h / n_h of each drawn candidate.
+        level: confidence level of the interval.
     """
     tail = (1 - level) / 2
     total, variance = float(counts @ weights), float(counts @ weights**2)

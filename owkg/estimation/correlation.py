@@ -9,14 +9,15 @@ from owkg.estimation.population import UNKNOWN, Population
 from owkg.estimation.regression import Fitted, Sample, fitted, t_quantile
 from owkg.openworld import feasible_correlation
 
-_INSIDE = 1 - 1e-9  # of correlations whose limits are on Fisher's scale
+_INSIDE = 1 - 1e-9  # largest absolute correlation that is taken to Fisher's scale
 
 
 class Correlations(NamedTuple):
-    """Correlation of being missing and being retrieved, of each system, at each sparsity.
+    """Correlation between "missing" and "retrieved" for each system at each sparsity.
 
     Attributes:
-        value, low, high: estimates and their intervals; NaN where a system retrieves no answer, or all.
+        value, low, high: estimates and limits of their intervals; NaN if a system retrieves no answer, or
+            all.
     """
 
     value: Float[np.ndarray, "systems sparsities"]
@@ -27,14 +28,14 @@ class Correlations(NamedTuple):
 def retrieved_answers(
     people: Population, labels: Float[np.ndarray, "candidates"], rows: Int[np.ndarray, "n"]
 ) -> Float[np.ndarray, "2 systems n"]:
-    """Missing and known answers that lead each list: no answer stands before them that is not true.
+    """Numbers of missing and of known answers that lead each list, that is, with no wrong answer above them.
 
-    They are multilinear in the labels, so under independent probabilities they are expectations.
+    Both numbers are multilinear in the labels, so under independent probabilities they are expectations.
 
     Args:
         people: the population.
         labels: 1, 0, or probabilities.
-        rows: of the queries.
+        rows: rows of the queries.
     """
     slot = people.slot[:, rows]
     leads = np.cumprod(np.append(labels, 0.0)[slot], axis=-1)
@@ -49,21 +50,21 @@ def judged_correlations(
     sparsities: Float[np.ndarray, "sparsities"],
     level: float = 0.95,
 ) -> Correlations:
-    """Correlations between missing and retrieved, were so large a share of the answers missing.
+    """Correlations between "missing" and "retrieved" by assumed share of missing answers.
 
-    With S known answers and the sparsity beta, S beta / (1 - beta) answers are missing, in the pool or below
-    it. Of these the pool shows the ones that lead a list. So l1 and l2, the shares of the missing and of the
-    known answers that are retrieved, follow for each beta, and rho = (l1 - l2) sqrt(beta (1 - beta) /
-    (l (1 - l))) with l = beta l1 + (1 - beta) l2. Variances by the delta method over queries, limits on
-    Fisher's scale. No proxy takes part: with it intervals are half as wide, and cover .90 instead of .95 at
-    50 to 100 queries.
+    With S known answers and sparsity beta, S beta / (1 - beta) answers are missing, in the pool or below it.
+    The pool shows those missing answers that lead a list. The shares l1 of the missing and l2 of the known
+    answers that are retrieved therefore follow for each beta, and rho = (l1 - l2) sqrt(beta (1 - beta) / (l
+    (1 - l))) with l = beta l1 + (1 - beta) l2. Variances are by the delta method over queries, and limits are
+    on Fisher's scale. No proxy is used: with one, intervals are half as wide but cover only 0.90 instead of
+    0.95 at 50 to 100 queries.
 
     Args:
         people: the population.
-        labels: 1, 0 or `UNKNOWN`; none is unknown to a drawn query.
+        labels: 1, 0 or `UNKNOWN`; no candidate of a drawn query may be unknown.
         sample: the queries, drawn and completely judged.
         sparsities: shares of the true answers that are missing, in (0, 1).
-        level: of the intervals.
+        level: confidence level of the intervals. Default 0.95.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Section 4.3.
@@ -84,7 +85,7 @@ def _slopes(
     known: float,
     beta: Float[np.ndarray, "sparsities"],
 ) -> tuple[Float[np.ndarray, "2 systems sparsities"], Float[np.ndarray, "systems sparsities"]]:
-    """Derivatives of the correlation by the retrieved missing and known answers of a query; and its value."""
+    """Derivatives of the correlation by the retrieved missing and known answers of a query, and its value."""
     total = known / (1 - beta)
     odds = np.sqrt(beta * (1 - beta))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -109,7 +110,7 @@ def _limits(
     both: Float[np.ndarray, "2 systems 1"],
     known: float,
 ) -> Correlations:
-    """Limits on Fisher's scale, within what is feasible at the strength."""
+    """Limits on Fisher's scale, clipped to the feasible correlations at the strength."""
     half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
     inside = np.clip(value, -_INSIDE, _INSIDE)
     ends = np.tanh(np.arctanh(inside) + np.stack([-half, half]) / (1 - inside**2))

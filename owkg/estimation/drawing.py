@@ -1,4 +1,4 @@
-"""Judgements drawn by design: which units, with which probability, in which order, and how to go on."""
+"""Judgements drawn by design: which units, with which probability, in which order, and how to draw more."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -18,14 +18,14 @@ from owkg.estimation.prefixes import needed, reach
 from owkg.estimation.proxy import Probabilities
 from owkg.estimation.regression import Sample
 
-_CLASSES = 6  # of the number of known answers
+_CLASSES = 6  # most classes of queries by their number of known answers
 _PER_CLASS = 5
 _BELOW_CLASSES = 6
-_DEEP = "depth"  # what the number that decides how deep a prefix goes is called
+_DEEP = "depth"  # name under which the random number for the depth of a prefix is drawn
 
 
 class Unit(StrEnum):
-    """What is drawn."""
+    """Kind of unit that a design draws."""
 
     QUERIES = "queries"
     PREFIXES = "prefixes"
@@ -39,16 +39,16 @@ class Unit(StrEnum):
 
 
 class Drawing(NamedTuple):
-    """A design, and what it has drawn so far.
+    """A design and the units it has drawn so far.
 
     Attributes:
-        unit: what is drawn.
-        seed: of the permanent random numbers.
-        frame: what could be drawn: rows of queries, or candidates, ascending.
-        stratum: of each unit of the frame.
-        place: the permanent random number of each unit of the frame.
-        batches: drawn units of each stratum, one array for each batch.
-        deep: the depth that each query of the frame may be judged to; None unless prefixes are drawn.
+        unit: kind of unit that is drawn.
+        seed: seed of the permanent random numbers.
+        frame: units that could be drawn: rows of queries, or candidates, ascending.
+        stratum: stratum of each unit of the frame.
+        place: permanent random number of each unit of the frame.
+        batches: number of drawn units in each stratum, one array for each batch.
+        deep: depth to which each query of the frame may be judged; None unless prefixes are drawn.
     """
 
     unit: Unit
@@ -61,19 +61,19 @@ class Drawing(NamedTuple):
 
     @property
     def sizes(self) -> Int[np.ndarray, "strata"]:
-        """N_h, units of each stratum."""
+        """N_h, number of units in each stratum."""
         return np.bincount(self.stratum, minlength=len(self.batches[0]))
 
     @property
     def counts(self) -> Int[np.ndarray, "strata"]:
-        """n_h, drawn units of each stratum, of all batches."""
+        """n_h, number of drawn units in each stratum, over all batches."""
         return np.sum(self.batches, axis=0)
 
     def order(self) -> tuple[Int[np.ndarray, "n"], Int[np.ndarray, "n"]]:
         """The drawn units as places in `frame`, in the order of judging, and the batch of each, from 0.
 
-        Within a batch strata take turns in proportion to what is drawn of them, so that a first part of it
-        represents all of them.
+        Within a batch, strata take turns in proportion to their drawn units, so that the first part of a
+        batch represents all strata.
         """
         within = np.empty(len(self.frame), np.int64)
         by_place = np.lexsort((self.place, self.stratum))
@@ -89,7 +89,7 @@ class Drawing(NamedTuple):
         return drawn[order], batch[drawn][order]
 
     def more(self, count: int) -> "Drawing":
-        """The design with one more batch, the next units by their permanent random numbers.
+        """The design with one more batch: the next units by their permanent random numbers.
 
         Raises:
             ValueError: naming `more`, if nothing is left to draw.
@@ -104,7 +104,7 @@ class Drawing(NamedTuple):
         return self._replace(batches=(*self.batches, total - counts))
 
     def allocated(self, total: int) -> Int[np.ndarray, "strata"]:
-        """Units of each stratum when `total` are drawn or judged: what is drawn already, then the next ones.
+        """Number of units in each stratum if `total` are drawn or judged, drawn units first.
 
         Strata share as in the batch that first drew from them.
         """
@@ -116,27 +116,27 @@ class Drawing(NamedTuple):
 
     @property
     def probabilities(self) -> Float[np.ndarray, "units"]:
-        """The probability of each unit of the frame to be drawn: n_h / N_h."""
+        """Inclusion probability of each unit of the frame: n_h / N_h."""
         return (self.counts / np.maximum(self.sizes, 1))[self.stratum]
 
     def sample(self, rows: Int[np.ndarray, "n"]) -> Sample:
-        """Queries that are judged, as a sample; `rows` are of the population."""
+        """The judged queries as a sample; `rows` are rows of the population."""
         at = np.searchsorted(self.frame, rows)
         return Sample(rows, self.stratum[at], self.sizes)
 
     def drawn(self, chosen: Int[np.ndarray, "n"]) -> Drawn:
-        """Candidates that are judged, as a sample; `chosen` are places in `frame`."""
+        """The judged candidates as a sample; `chosen` are places in `frame`."""
         return Drawn(self.frame, self.stratum, chosen)
 
     def candidates(
         self, people: Population, labels: Int[np.ndarray, "candidates"], units: Int[np.ndarray, "n"]
     ) -> Bool[np.ndarray, "candidates"]:
-        """The candidates whose labels some drawn units need, given some labels.
+        """Mask of the candidates whose labels some drawn units need, given the labels known so far.
 
         Args:
             people: the population.
-            labels: what is known, `UNKNOWN` elsewhere.
-            units: places in `frame`.
+            labels: known labels, 1 or 0, and `UNKNOWN` elsewhere.
+            units: places of the drawn units in `frame`.
         """
         if self.unit is Unit.PREFIXES:
             assert self.deep is not None
@@ -152,14 +152,15 @@ class Drawing(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A draw, as somebody asks for it.
+    """Request for a draw.
 
     Attributes:
-        unit: what is drawn.
-        size: how many units.
-        strata: "size" for strata of queries by their known answers; None: one stratum.
-        aims: names of the metrics that candidates are drawn for, each for all systems, or "A-B@METRIC"...
-        pair: the two systems whose difference candidates are drawn for; None: each system.
+        unit: kind of unit to draw.
+        size: number of units.
+        strata: "size" for strata of queries by their number of known answers; None: one stratum.
+        aims: names of the metrics that candidates are drawn for. Empty: P at the depth of the pool.
+        pair: the two systems whose difference candidates are drawn for, as a pair or as "A-B"; None: the
+            value of each system.
     """
 
     unit: Unit
@@ -176,13 +177,14 @@ def draw(
 
     Args:
         people: the population.
-        asked: what to draw.
-        seed: of the permanent random numbers: equal seeds give equal draws on any machine.
-        proxy: probabilities of the candidates, for the strata of candidates.
-        below: the depth of the judged pool, where candidates below it are drawn.
+        asked: kind and number of units to draw.
+        seed: seed of the permanent random numbers; equal seeds give equal draws on any machine.
+        proxy: probability of each candidate; it defines the strata if candidates are drawn.
+        below: depth of the judged pool, if candidates below it are drawn. Default None: the depth of the
+            lists.
 
     Raises:
-        ValueError: naming `draw`, `strata` or `for`, if the population cannot give it.
+        ValueError: naming `draw`, `strata` or `for`, if the population does not allow the draw.
     """
     require_possible(asked, people.depth)
     count = asked.size
@@ -194,17 +196,21 @@ def draw(
 
 
 def require_possible(asked: Asked, depth: int) -> None:
-    """Raises ValueError naming `draw`, `strata` or `for`, if no population of this depth can give it."""
+    """Check that a population of this depth allows a draw.
+
+    Raises:
+        ValueError: naming `draw`, `strata` or `for`.
+    """
     checks.whole("draw", asked.size, 1)
     if asked.strata not in (None, "size"):
-        raise ArgumentError("strata", f"must be size or absent, got {asked.strata!r}.")
+        raise ArgumentError("strata", f"must be size or left out, got {asked.strata!r}.")
     if asked.unit is not Unit.CANDIDATES and (asked.aims or asked.pair):
         raise ArgumentError(
-            "for", f"must be absent where {asked.unit} are drawn: they serve all systems alike."
+            "for", f"must be left out if {asked.unit} are drawn: they serve all systems equally."
         )
     if not asked.unit.of_queries and asked.strata is not None:
         raise ArgumentError(
-            "strata", "must be absent where candidates are drawn, whose strata are by importance."
+            "strata", "must be left out if candidates are drawn, because their strata are by importance."
         )
     for one in measures(asked.aims, depth) if asked.aims else ():
         if one.needs is not Needs.CANDIDATES:
@@ -233,17 +239,17 @@ def _of_queries(people: Population, asked: Asked, count: int, seed: int) -> Draw
 
 
 def depths(people: Population, seed: int) -> Int[np.ndarray, "queries"]:
-    """The depth that each query may be judged to, by a permanent random number of its own."""
+    """Depth to which each query may be judged, by a permanent random number for the depth."""
     queries = people.queries["query"]
     chance = permanent_numbers(seed, queries, pl.Series([_DEEP]).new_from_index(0, len(queries)))
     return (chance[:, None] < reach(people.depth)).sum(1)
 
 
 def size_classes(sizes: Float[np.ndarray, "queries"], classes: int) -> Int[np.ndarray, "queries"]:
-    """Classes of queries by some size; queries of one size share a class.
+    """Classes of queries by some size; queries of equal size share a class.
 
-    A query counts 1, and its size over the mean: so a class has about as many of both as the others, and few
-    queries that have most of the answers have classes of their own.
+    Each query counts 1 plus its size over the mean size. Classes therefore hold about equal numbers of
+    queries and of answers together, and few queries that have most of the answers get classes of their own.
     """
     order = np.argsort(sizes, kind="stable")
     count = 1 + sizes[order] / max(sizes.mean(), 1e-12)
@@ -254,7 +260,7 @@ def size_classes(sizes: Float[np.ndarray, "queries"], classes: int) -> Int[np.nd
     for size, one in zip(sizes[order].tolist(), cut[order].tolist(), strict=True):
         first.setdefault(size, one)
     found = np.unique([first[size] for size in sizes.tolist()], return_inverse=True)[1]
-    # A class of one query joins the one below.
+    # A class of one query joins the class below it.
     counts = np.bincount(found)
     for h in np.flatnonzero(counts < 2)[::-1]:
         if len(counts) > 1:
@@ -276,7 +282,7 @@ def _of_candidates(people: Population, asked: Asked, count: int, seed: int, prox
 
 
 def aims(people: Population, asked: Asked, frame: Int[np.ndarray, "n"]) -> Float[np.ndarray, "aims n"]:
-    """What each candidate adds to what the draw is for."""
+    """Amount that each candidate adds to each target of the draw, scaled to at most 1."""
     found = []
     for one in measures(asked.aims or f"P@{people.depth}", people.depth):
         each = contributions(one, people, frame)
@@ -289,10 +295,10 @@ def aims(people: Population, asked: Asked, frame: Int[np.ndarray, "n"]) -> Float
 
 
 def pair_of(said: tuple[str, str] | str, models: Sequence[str]) -> tuple[str, str]:
-    """The two systems that "A-B" or a pair names; names may hold hyphens.
+    """The two systems that a pair or the text "A-B" names; names of systems may contain hyphens.
 
     Raises:
-        ValueError: naming `for`, if it names no two systems.
+        ValueError: naming `for`, if it does not name two systems.
     """
     pairs = [said] if isinstance(said, tuple) else []
     if isinstance(said, str):
@@ -308,7 +314,7 @@ def pair_of(said: tuple[str, str] | str, models: Sequence[str]) -> tuple[str, st
 def _below(
     people: Population, asked: Asked, count: int, seed: int, proxy: Probabilities, depth: int
 ) -> Drawing:
-    """Candidates that no list holds to the depth of the pool, in strata of their probabilities."""
+    """Candidates that no list holds down to the depth of the pool, drawn in strata by probability."""
     frame = below_pool(people, depth)
     _require_enough(count, len(frame), f"candidates below depth {depth}")
     p = proxy[frame]

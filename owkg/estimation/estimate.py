@@ -1,4 +1,4 @@
-"""Metrics of the completely judged pool, estimated from judgements that were drawn by a design."""
+"""Metrics of the completely judged pool, estimated from judgements drawn by a design."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -24,11 +24,11 @@ from owkg.estimation.two_phase import LEAST_EXPERT
 from owkg.estimation.unpooled import unpooled_bounds
 
 LEAST_QUERIES = 10
-"""Judged queries without which nothing is estimated."""
+"""Fewest judged queries from which anything is estimated."""
 FEW_QUERIES = 20
-"""Judged queries below which no regression is used, and no micro metric is estimated."""
+"""Fewest judged queries for a regression and for micro metrics."""
 SURE_QUERIES = 50
-"""Judged units below which a note says that single intervals may cover less than their level."""
+"""Fewest judged units without a note that single intervals may cover less than their level."""
 
 __all__ = ["OWN", "REFIT", "DrawnPool", "Estimate", "Missing", "estimate", "judged_units", "labels_of"]
 
@@ -46,21 +46,23 @@ _DIFFERENCES = {
 
 
 class Estimate(NamedTuple):
-    """What drawn judgements say of the completely judged pool.
+    """Estimates for the completely judged pool from drawn judgements.
 
     Attributes:
-        target: what the values are of, in words.
-        design: what was drawn, in words.
-        metrics: a row a system and metric: model, metric, value, ci_low, ci_high, method, r, least and most
-            (what the unknown labels leave), judgements, equivalent_judgements (of a plain sample of queries).
-            With method "bounds" there is no value: of a pooled system the limits hold whatever the labels of
-            gaps are, and of one that was not pooled there are least and most alone.
-        differences: a row a pair and metric: first, second, metric, value, ci_low, ci_high, p_value, method.
-        missing: the share of missing answers; None where the design does not answer it.
-        judged: drawn units that are judged completely.
-        unjudged: drawn units that are not.
+        target: what the values refer to, in words.
+        design: what was drawn and judged, in words.
+        metrics: table with one row for each system and metric: model, metric, value, ci_low, ci_high, method,
+            r, least and most (bounds that hold whatever the unknown labels are), judgements,
+            equivalent_judgements (number of judgements that a plain sample of queries would need for the same
+            precision). With method "bounds" the value is null: for a pooled system the limits hold whatever
+            the open labels are, and a system that was not pooled has only least and most.
+        differences: table with one row for each pair and metric: first, second, metric, value, ci_low,
+            ci_high, p_value, method.
+        missing: share of missing answers; None if the design does not answer it.
+        judged: number of drawn units that are completely judged.
+        unjudged: number of drawn units that are not.
         looks: numbers of judged units at which estimates are looked at.
-        notes: what to know before using the values.
+        notes: warnings to read before you use the values.
     """
 
     target: str
@@ -91,33 +93,39 @@ def estimate(
     ci: float = 0.95,
     of_these: bool = True,
 ) -> Estimate:
-    """Metrics of all systems as if the whole pool were judged, from the judgements of a design.
+    """Metrics of all systems as if the whole pool were judged, estimated from the judgements of a design.
 
     Args:
         drawn: the pool with its design.
-        judged: judgements of what was drawn; a relevance above 0 is relevant, -1 not judged.
-        metrics: names as of `owkg.estimation.measures.measure`; None: those that the design answers.
-        compare: whether the differences of all pairs are estimated.
-        proxies: further probabilities of the candidates by name, columns query, answer, probability.
-        errors: how often annotators err; None: never. Labels are corrected by it, so that values stay
-            unbiased.
-        expert: judgements by an expert of the first drawn queries, at least 20. Values are then of the
-            expert's labels, whatever the errors of annotators; theirs make intervals narrower.
-        exact: whether limits are exact for any number of queries, and wider. So they are for less than 20.
-        gaps: "bounds": where units are skipped, limits hold whatever the open labels are; "refuse": no unit
-            may be skipped.
-        looks: numbers of units after which estimates are looked at, as planned before the first; the last one
-            is the whole draw. None: there is one look. Intervals of all looks together hold at the level.
-        before: the record of earlier looks; None: there is no record.
-        others: lists of systems that were not pooled, columns as `owkg.estimation.population.population`
-            takes; they get bounds alone.
-        ci: level of the intervals.
-        of_these: whether the queries of the runs are meant, rather than queries like them.
+        judged: judgements of the drawn units. A relevance above 0 is relevant, 0 is not relevant, -1 is not
+            judged.
+        metrics: names of metrics, as `owkg.estimation.measures.measure` accepts them. Default None: the usual
+            metrics that the design answers.
+        compare: whether to estimate the differences of all pairs. Default True.
+        proxies: further probabilities of the candidates, by name; tables with columns query, answer,
+            probability.
+        errors: error rates of the annotators, for which owkg corrects the labels so that values stay
+            unbiased. Default None: annotators do not err.
+        expert: judgements by an expert of the first drawn queries, at least 20. The values then estimate what
+            the expert's labels would give, whatever the errors of the annotators, and the annotators' labels
+            make the intervals narrower.
+        exact: whether limits are exact for any number of queries, and therefore wider. Default False, except
+            with fewer than 20 queries from one stratum, where limits are always exact.
+        gaps: "refuse" (default): raise an error if a unit is skipped. "bounds": give limits that hold
+            whatever the labels of skipped units are.
+        looks: numbers of judged units at which you look at estimates, as planned before the first look; the
+            last one is the whole draw. Intervals of all looks together hold at the level. Default None: one
+            look.
+        before: record of earlier looks. Default None: no record.
+        others: lists of systems that were not pooled, with the columns that
+            `owkg.estimation.population.population` takes. These systems get bounds only.
+        ci: confidence level of the intervals. Default 0.95.
+        of_these: True (default): the values are for the queries of the runs; False: for queries like these.
 
     Raises:
-        ValueError: if a judgement is outside the draw, a metric is not answered by the design, a drawn unit
-            is skipped, too few are judged, an expert judged other than the first queries, or this is a third
-            look without a plan.
+        ValueError: if a judgement is outside the draw, the design does not answer a metric, a drawn unit is
+            skipped, too few units are judged, the expert judged other than the first queries, or this is the
+            third look without a plan.
 
     References:
         Särndal, Swensson, Wretman (1992), "Model assisted survey sampling", chapter 6; Angelopoulos et al.
@@ -140,7 +148,7 @@ def estimate(
     covariates, of_proxies = joined_proxies(people, drawn.proxy, proxies or {}, sure)
     open_units = int(lacks(drawing, people, labels, units).sum())
     few = drawing.unit is Unit.QUERIES and len(units) < FEW_QUERIES and len(drawing.sizes) == 1
-    # Where annotators judged nothing more, the expert's labels are all that counts.
+    # If annotators judged no further query, only the expert's labels count.
     alone = said is not None and sure == len(units)
     evidence = Evidence(
         drawn,
@@ -190,33 +198,35 @@ def estimate(
 
 
 _APART = (
-    "each difference is estimated by itself, with a slope of its own: it may differ from the difference of "
-    "both values. State the difference with its interval."
+    "each difference has its own regression slope, so it may differ from the difference of "
+    "the two values. Report the difference with its interval."
 )
 
 
 def _notes_of_aims(drawn: DrawnPool) -> list[str]:
-    """Notes of what candidates that were drawn for something do not answer."""
+    """Notes on what cannot be estimated from candidates drawn for particular metrics or one pair."""
     if drawn.asked is None:
         return []
     if drawn.asked.pair is None:
-        return ["candidates were drawn for other metrics: the share of missing answers does not follow."]
+        return [
+            "candidates were drawn for particular metrics: the share of missing answers is not estimated."
+        ]
     first, second = pair_of(drawn.asked.pair, drawn.people.models)
     return [
         f"candidates were drawn for the difference of {first} and {second}: values of single systems and the "
-        "share of missing answers do not follow."
+        "share of missing answers are not estimated."
     ]
 
 
 def _in_words(drawing: Drawing, judged: int, expert: int | None) -> str:
-    """What is drawn and judged."""
+    """Sentence part that says how many units were drawn and judged."""
     by_expert = "" if expert is None else f"; an expert judged the first {expert:,} of them"
     drawn = f"{judged:,} of {drawing.counts.sum():,} drawn {drawing.unit} judged"
     return f"{drawn}, of {len(drawing.frame):,}{by_expert}"
 
 
 def missing_answers(drawn: DrawnPool, judged: pl.DataFrame, ci: float = 0.95) -> Missing | None:
-    """The share of missing answers of `estimate`, without metrics; None where the design does not answer it.
+    """Share of missing answers as in `estimate`, without metrics; None if the design does not answer it.
 
     Raises:
         ValueError: as `estimate`.
@@ -229,12 +239,12 @@ def missing_answers(drawn: DrawnPool, judged: pl.DataFrame, ci: float = 0.95) ->
 
 
 def _notes_of_limits(evidence: Evidence, open_units: int, given: "_Given") -> list[str]:
-    """Notes of gaps, of pairs and of systems that were not pooled."""
+    """Notes on gaps, pairs and systems that were not pooled."""
     notes = []
     if open_units:
         notes.append(
             f"{open_units:,} {evidence.drawn.drawing.unit} before the last judged one have open labels: "
-            "limits take them as 0 and as 1, and there are no values."
+            "limits hold for both labels, and there are no values."
         )
     several = evidence.several or not evidence.pairs or evidence.gaps
     if (
@@ -242,30 +252,27 @@ def _notes_of_limits(evidence: Evidence, open_units: int, given: "_Given") -> li
         and len(evidence.drawn.people.models) > 2
         and evidence.drawn.drawing.unit is not Unit.BELOW
     ):
-        notes.append("each p-value is of its pair alone: it is not corrected for the number of pairs.")
+        notes.append("p-values are not corrected for the number of pairs.")
     if given.others:
         notes.append(
-            "systems that were not pooled have bounds alone: nobody judged the candidates that only they "
-            "list."
+            "systems that were not pooled have only bounds, because candidates that only they list were not "
+            "judged."
         )
     return notes
 
 
 def _notes_of_looks(evidence: Evidence, unjudged: int, made: Looks, given: "_Given") -> list[str]:
-    """Notes of what further looks would do."""
+    """Notes on the effect of further looks."""
     if given.expert:
-        return ["intervals hold at one look at the expert's labels: further ones are not recorded."]
+        return ["intervals hold at one look at the expert's labels: further looks are not recorded."]
     first = made.planned is None and len(made.made or ()) < 2
     if not first or not (unjudged or len(evidence.drawn.drawing.batches) > 1):
         return []
-    return [
-        "intervals hold at one look: if you also looked earlier, or will look again, plan all looks "
-        "(`looks`)."
-    ]
+    return ["intervals hold at one look: if you looked earlier or will look again, plan all looks (`looks`)."]
 
 
 class _Given(NamedTuple):
-    """What is asked beside the metrics."""
+    """Options of `estimate` that exclude one another."""
 
     errors: ErrorRates | None
     expert: bool
@@ -276,25 +283,25 @@ class _Given(NamedTuple):
 
 
 def _require_together(unit: Unit, given: _Given) -> None:
-    """ValueError if something is asked of a design, or together with another thing, that cannot be had."""
+    """Raise ValueError for an option that the design or another option excludes."""
     if given.gaps not in ("refuse", "bounds"):
         raise ArgumentError("gaps", f"must be refuse or bounds, got {given.gaps!r}.")
     bounded, not_queries = given.gaps == "bounds", unit is not Unit.QUERIES
-    depends = "what is judged depends on the labels"
+    depends = "the labels decide which candidates are judged"
     rules = (
         (
             "errors",
             given.errors is not None and unit in (Unit.PREFIXES, Unit.BELOW),
-            f"where {unit} are drawn: {depends}, whose errors have no unbiased correction there; draw whole "
+            f"if {unit} are drawn: {depends}, so their errors have no unbiased correction; draw whole "
             "queries",
         ),
-        ("exact", given.exact and not_queries, f"where {unit} are drawn"),
-        ("gaps", bounded and unit is Unit.PREFIXES, f"where {unit} are drawn: {depends}"),
-        ("expert", given.expert and not_queries, f"where {unit} are drawn: an expert judges whole queries"),
+        ("exact", given.exact and not_queries, f"if {unit} are drawn"),
+        ("gaps", bounded and unit is Unit.PREFIXES, f"if {unit} are drawn: {depends}"),
+        ("expert", given.expert and not_queries, f"if {unit} are drawn: an expert judges whole queries"),
         (
             "others",
             given.others and not_queries,
-            f"where {unit} are drawn: only whole queries give bounds of systems that were not pooled",
+            f"if {unit} are drawn: only whole queries give bounds for systems that were not pooled",
         ),
         (
             "errors",
@@ -304,34 +311,44 @@ def _require_together(unit: Unit, given: _Given) -> None:
         (
             "expert",
             given.expert and given.errors is not None,
-            "with `errors`: an expert's labels take the place of error rates",
+            "with `errors`: the labels of an expert replace error rates",
         ),
         ("expert", given.expert and given.exact, "with exact limits, which two annotations do not have"),
-        ("expert", given.expert and given.looks, "with several looks, whose levels are not known for it"),
-        ("gaps", bounded and given.errors is not None, "with `errors`, which need a label of each candidate"),
-        ("gaps", bounded and given.exact, "with exact limits, which need a label of each candidate"),
-        ("gaps", bounded and given.expert, "with `expert`, who needs a label of each candidate"),
+        (
+            "expert",
+            given.expert and given.looks,
+            "with several looks, whose levels are not known for experts",
+        ),
+        (
+            "gaps",
+            bounded and given.errors is not None,
+            "with `errors`, which need a label for each candidate",
+        ),
+        ("gaps", bounded and given.exact, "with exact limits, which need a label for each candidate"),
+        ("gaps", bounded and given.expert, "with `expert`, which needs a label for each candidate"),
         (
             "others",
             given.others and (given.errors is not None or given.expert),
-            "where labels have errors: bounds of systems that were not pooled take them as they are",
+            "with `errors` or `expert`: bounds for systems that were not pooled assume labels without errors",
         ),
     )
     for name, wrong, why in rules:
         if wrong:
-            raise ArgumentError(name, f"must be absent {why}.")
+            raise ArgumentError(name, f"must be left out {why}.")
 
 
 def _require_limits(evidence: Evidence, chosen: Sequence[Measure]) -> None:
-    """ValueError if gaps or errors of annotators meet exact limits, or a metric that cannot be corrected."""
+    """Raise ValueError if gaps or errors of annotators meet exact limits, or a metric cannot be corrected."""
     if evidence.gaps and evidence.exact:
         raise ArgumentError(
-            "gaps", f"must be absent with less than {FEW_QUERIES} queries, got {len(evidence.units)}."
+            "gaps", f"must be left out with fewer than {FEW_QUERIES} queries, got {len(evidence.units)}."
         )
     if evidence.errors is None:
         return
     if evidence.exact:
-        raise ArgumentError("errors", "must be absent with exact limits, which corrected labels do not have.")
+        raise ArgumentError(
+            "errors", "must be left out with exact limits, which corrected labels do not have."
+        )
     for one in chosen:
         require_correctable(one, evidence.errors)
 
@@ -358,7 +375,7 @@ _ANSWERS = {
 
 
 def _chosen(drawn: DrawnPool, names: str | Iterable[str] | None) -> tuple[Measure, ...]:
-    """The metrics asked for, which the design must answer."""
+    """The metrics asked for, after checking that the design answers them."""
     unit, depth = drawn.drawing.unit, drawn.depth
     if drawn.asked is not None:
         return _aimed(drawn.asked, depth, names)
@@ -374,13 +391,14 @@ def _chosen(drawn: DrawnPool, names: str | Iterable[str] | None) -> tuple[Measur
         if one.needs not in _ANSWERS[unit]:
             able = " or ".join(other for other in Unit if one.needs in _ANSWERS[other])
             raise ArgumentError(
-                "metric", f"must be answered by drawn {unit}, and {one.name} is not: it needs drawn {able}."
+                "metric",
+                f"must be a metric that drawn {unit} answer, got {one.name}, which needs drawn {able}.",
             )
     return chosen
 
 
 def _aimed(asked: Asked, depth: int, names: str | Iterable[str] | None) -> tuple[Measure, ...]:
-    """The metrics that candidates were drawn for, and no others: of these the draw says little."""
+    """The metrics that candidates were drawn for; the draw is too imprecise for other metrics."""
     drawn_for = measures(asked.aims or f"P@{depth}", depth)
     if names is None:
         return drawn_for
@@ -388,7 +406,8 @@ def _aimed(asked: Asked, depth: int, names: str | Iterable[str] | None) -> tuple
     for one in chosen:
         if one.name not in known:
             raise ArgumentError(
-                "metric", f"must be what candidates were drawn for, {', '.join(known)}, got {one.name}."
+                "metric",
+                f"must be a metric that candidates were drawn for, {', '.join(known)}, got {one.name}.",
             )
     return chosen
 
@@ -397,17 +416,17 @@ def _require_enough(drawing: Drawing, units: Int[np.ndarray, "judged"], chosen: 
     unit, count = drawing.unit, len(units)
     least = LEAST_QUERIES if unit is Unit.QUERIES else FEW_QUERIES
     if count < least:
-        raise ArgumentError("judged", f"must be of at least {least} drawn {unit}, got {count}.")
+        raise ArgumentError("judged", f"must cover at least {least} drawn {unit}, got {count}.")
     judged = np.bincount(drawing.stratum[units], minlength=len(drawing.sizes))
     if (judged < np.minimum(drawing.sizes, 2)).any():
         raise ArgumentError(
             "judged",
-            f"must be of two drawn {unit} in each of {len(drawing.sizes)} strata, got {judged.min()} "
+            f"must cover two drawn {unit} in each of {len(drawing.sizes)} strata, got {judged.min()} "
             "in one: judge further.",
         )
     if unit.of_queries and count < FEW_QUERIES and any(one.micro for one in chosen):
         micro = next(one.name for one in chosen if one.micro)
-        raise ArgumentError("judged", f"must be of at least {FEW_QUERIES} queries for {micro}, got {count}.")
+        raise ArgumentError("judged", f"must cover at least {FEW_QUERIES} queries for {micro}, got {count}.")
 
 
 def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], drawn: DrawnPool) -> list[str]:
@@ -421,9 +440,8 @@ def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], dra
     whole = [one.name for one in chosen if one.needs is Needs.QUERY]
     if whole:
         notes.append(
-            f"{', '.join(whole)} count answers to depth {drawn.depth} and known ones: true answers that no "
-            f"list "
-            "holds are not in the denominator."
+            f"{', '.join(whole)} count known answers and answers to depth {drawn.depth}: true answers that "
+            "no list holds are not in the denominator."
         )
     if any(one.name == f"RR@{drawn.depth}" for one in chosen):
         notes.append(
@@ -431,7 +449,9 @@ def _notes(unit: Unit, count: int, unjudged: int, chosen: Sequence[Measure], dra
             f"{drawn.depth + 1}."
         )
     if any(one.micro for one in chosen) and len(drawn.drawing.sizes) == 1:
-        notes.append("micro metrics have narrower intervals if queries are drawn in strata of their size.")
+        notes.append(
+            "micro metrics have narrower intervals if queries are drawn in strata by number of known answers."
+        )
     return notes
 
 
@@ -463,7 +483,7 @@ def _number(value: float) -> float | None:
 
 
 def _p_value(own: Limits, i: int) -> float | None:
-    """Student's two-sided p value of a difference at one look; None where its interval is not Student's."""
+    """Two-sided p-value of a difference by Student's t at one look; None for another kind of interval."""
     if own.method[i] != "t" or own.variance[i] <= 0:
         return None
     return float(2 * special.stdtr(own.freedom[i], -abs(own.value[i]) / np.sqrt(own.variance[i])))

@@ -1,8 +1,8 @@
-"""Limits that hold whatever the labels of open candidates are, where judged units leave gaps.
+"""Limits that hold whatever the labels of open candidates are, if judged units leave gaps.
 
-Which units are skipped may depend on their answers, so that the judged ones are no longer a random sample.
-The drawn units up to the last judged one are. Their values are known within bounds: what is open is taken to
-be wrong for one limit and true for the other one.
+Which units are skipped may depend on their answers, so the judged units alone are not a random sample. The
+drawn units up to the last judged one are a random sample, and bounds of their values are known: open
+candidates count as wrong for one limit and as true for the other.
 """
 
 import numpy as np
@@ -29,11 +29,11 @@ Labels = Int[np.ndarray, "candidates"]
 def extreme_labels(
     labels: Labels, added: Float[np.ndarray, "targets candidates"]
 ) -> tuple[Float[np.ndarray, "targets candidates"], Float[np.ndarray, "targets candidates"]]:
-    """Labels that make sums of what candidates add least, and those that make them largest.
+    """Labels that minimise, and labels that maximise, the sums of what candidates add.
 
     Args:
         labels: 1, 0 or `UNKNOWN`.
-        added: what each candidate adds to each target, if it is relevant.
+        added: what each candidate adds to each target if it is relevant.
     """
     is_open, known = labels == UNKNOWN, np.maximum(labels, 0).astype(np.float64)
     return np.where(is_open, added < 0, known) * 1.0, np.where(is_open, added > 0, known) * 1.0
@@ -49,22 +49,23 @@ def of_open_queries(
     pairs: bool = True,
     of_these: bool = True,
 ) -> Limits:
-    """Limits of a metric of all systems and pairs, from drawn queries with open candidates.
+    """Limits of a metric for all systems and pairs, from drawn queries with open candidates.
 
-    The lower limit is of the interval from the least values, the upper one of the interval from the largest
-    values. There is no value: it is NaN.
+    The lower limit comes from the interval for the smallest possible values, the upper limit from the
+    interval for the largest possible values. There is no estimate: the value is NaN.
 
     Args:
-        ready: of `prepared`.
+        ready: result of `prepared`.
         people: the population, with the labels that were known before the draw.
-        labels: of the candidates of drawn queries, `UNKNOWN` where they are open; others are not looked at.
-        sample: the drawn queries, open ones included.
-        level: of the intervals.
-        pairs: whether pairs are estimated.
-        of_these: whether these queries are meant, rather than queries like them.
+        labels: labels of the candidates of drawn queries, `UNKNOWN` if open. Labels of other candidates are
+            ignored.
+        sample: the drawn queries, including queries with open candidates.
+        level: confidence level of the intervals. Default 0.95.
+        pairs: whether pairs are estimated. Default True.
+        of_these: True (default): the values are for these queries; False: for queries like these.
 
-    Source: bounds without assumptions on what is missing, Manski (2003), "Partial identification of
-    probability distributions", chapter 1.
+    Source: Manski (2003), "Partial identification of probability distributions", chapter 1, for bounds
+    without assumptions about missing labels.
     """
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
@@ -89,7 +90,7 @@ def of_open_queries(
         if of_these and len(sample.rows) == len(ready.is_open):
             return interval_limits(fit, 0, least, most, level, len(sample.rows))
         found = interval_limits(fit, systems, least, most, level, len(sample.rows))
-        # What a pair cannot tell apart may still have changed in either of its systems.
+        # A query where a pair is equal may still have changed in either system of the pair.
         found = with_exact(found, to, np.abs(to) @ change > 1e-12, ready, sample, level)
         return with_few_others(found, to, y, ready, sample, level)
 

@@ -1,4 +1,4 @@
-"""Judgements of a drawn pool: which are of the draw, which units are complete, what estimates start from."""
+"""Judgements of a drawn pool: validation, complete units, and the evidence for all estimates."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,14 +23,14 @@ class DrawnPool(NamedTuple):
     """A pool whose judgements are drawn by a design.
 
     Attributes:
-        people: the population; its lists reach below the pool where the design draws there.
-        drawing: the design and its draws.
-        proxy: probabilities of the candidates, as they were when the draw was made.
-        known: judgements that stood before the draw.
-        depth: of the pool that metrics are of.
-        categories: the category of each relation, such as "1-N"; None: not known.
-        asked: what candidates are drawn for, where that is not P at the depth of the pool for each system;
-            else None.
+        people: the population. Its lists extend below the pool if the design draws there.
+        drawing: the design and the units drawn so far.
+        proxy: probabilities of the candidates at the time of the draw.
+        known: judgements made before the draw.
+        depth: depth of the pool for which metrics are estimated.
+        categories: category of each relation, such as "1-N"; None: not known.
+        asked: request for which candidates are drawn, if it is not P at the depth of the pool for each
+            system; otherwise None.
     """
 
     people: Population
@@ -42,7 +42,7 @@ class DrawnPool(NamedTuple):
     asked: Asked | None = None
 
     def more(self, count: int) -> "DrawnPool":
-        """The pool with so many further units, drawn by the same design; what was drawn stays.
+        """The pool with `count` further units drawn by the same design; drawn units stay drawn.
 
         Raises:
             ValueError: naming `more`, if `count` is below 1 or nothing is left to draw.
@@ -51,11 +51,11 @@ class DrawnPool(NamedTuple):
 
 
 class Expert(NamedTuple):
-    """What an expert judged of the queries that annotators judged.
+    """Judgements by an expert of queries that annotators judged.
 
     Attributes:
-        labels: of the candidates, `UNKNOWN` where the expert said nothing and nothing was known.
-        units: the queries, as places in the frame; in each stratum the first of the draw.
+        labels: label of each candidate, `UNKNOWN` if neither known before nor judged by the expert.
+        units: the queries, as places in the frame; the first drawn ones in each stratum.
     """
 
     labels: Int[np.ndarray, "candidates"]
@@ -63,21 +63,21 @@ class Expert(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What all metrics are estimated from.
+    """Labels, sample and options from which all metrics are estimated.
 
     Attributes:
         drawn: the pool with its design.
-        labels: what is known of each candidate: 1, 0 or `UNKNOWN`.
-        units: the judged units, as places in the frame, in the order of the draw.
+        labels: label of each candidate: 1, 0 or `UNKNOWN`.
+        units: judged units, as places in the frame, in the order of the draw.
         gaps: whether some of these units are open, in whole or in part.
-        proxies: probabilities of the candidates, each a covariate.
-        level: of the intervals.
+        proxies: probabilities of the candidates; each vector is one covariate.
+        level: confidence level of the intervals.
         pairs: whether pairs of systems are estimated.
-        of_these: whether the queries of the runs are meant, rather than queries like them.
-        errors: of the annotators.
+        of_these: whether the values are for the queries of the runs, rather than for queries like these.
+        errors: error rates of the annotators; None: none.
         exact: whether limits are exact.
         several: whether there are several looks.
-        expert: who judged a part of the units again.
+        expert: expert judgements of a part of the units; None: none.
     """
 
     drawn: DrawnPool
@@ -95,7 +95,7 @@ class Evidence(NamedTuple):
 
     @property
     def sample(self) -> Sample:
-        """The judged queries; those of an expert come first."""
+        """The judged queries; queries that an expert judged come first."""
         drawing = self.drawn.drawing
         if self.expert is None:
             return drawing.sample(np.sort(drawing.frame[self.units]))
@@ -104,22 +104,23 @@ class Evidence(NamedTuple):
 
     @property
     def judgements(self) -> int:
-        """Labels that were given after the draw, an expert's included."""
+        """Number of labels given after the draw, including labels by an expert."""
         unknown = self.drawn.people.label == UNKNOWN
         tables = [self.labels, *([] if self.expert is None else [self.expert.labels])]
         return sum(int(((one != UNKNOWN) & unknown).sum()) for one in tables)
 
 
 def labels_of(drawn: DrawnPool, judged: pl.DataFrame, name: str = "judged") -> Int[np.ndarray, "candidates"]:
-    """What is known of each candidate once judgements are in: 1, 0 or `UNKNOWN`.
+    """Label of each candidate after the judgements: 1, 0 or `UNKNOWN`.
 
     Args:
         drawn: the pool.
-        judged: judgements.
-        name: of the argument that they are from, for messages.
+        judged: the judgements.
+        name: name of the argument that holds the judgements, for error messages.
 
     Raises:
-        ValueError: naming the argument, if one is of no candidate that was drawn.
+        ValueError: naming the argument, if a judgement is outside the draw or contradicts a label known
+            before.
     """
     people = drawn.people
     frame = judgements_checked(name, judged).filter(pl.col("relevance") >= 0)
@@ -130,7 +131,7 @@ def labels_of(drawn: DrawnPool, judged: pl.DataFrame, name: str = "judged") -> I
         row = torn.row(0, named=True)
         raise ArgumentError(
             name,
-            f"must agree with what was known before the draw: {row['answer']!r} to {row['query']!r} was "
+            f"must agree with the judgements before the draw: {row['answer']!r} to {row['query']!r} was "
             f"{'relevant' if row['before'] > 0 else 'not relevant'}.",
         )
     frame = frame.filter(pl.col("before").is_null())
@@ -142,7 +143,7 @@ def labels_of(drawn: DrawnPool, judged: pl.DataFrame, name: str = "judged") -> I
 
 
 def outside_draw(drawn: DrawnPool, frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of some judgements that are of no drawn candidate, and were not known before the draw."""
+    """Judgements of candidates that were neither drawn nor judged before the draw."""
     people, drawing = drawn.people, drawn.drawing
     asked = drawing.candidates(people, people.label, drawing.order()[0])
     allowed = people.pairs(np.flatnonzero(asked)).select(_PAIR)
@@ -153,11 +154,11 @@ def outside_draw(drawn: DrawnPool, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def not_drawn(other: pl.DataFrame) -> str:
-    """What is wrong with judgements outside the draw."""
+    """Error message for judgements outside the draw."""
     query, answer = other.select(_PAIR).row(0)
     return (
-        f"must be of what was drawn: {len(other):,} are not, such as {answer!r} to {query!r}. Judgements "
-        "of other candidates are known answers: a new pool takes them as its truth."
+        f"must be of drawn units: {len(other):,} are not, such as {answer!r} to {query!r}. Judgements "
+        "of other candidates are known answers, which a new pool can take as its truth."
     )
 
 
@@ -169,20 +170,20 @@ def judged_units(
     gaps: bool = False,
     name: str = "judged",
 ) -> tuple[Int[np.ndarray, "judged"], int]:
-    """The drawn units that are judged, as places in the frame, in their order; and how many are not.
+    """The judged units of a draw, as places in the frame in drawn order, and the number of unjudged units.
 
-    These are the units before the first one, in their stratum, that is not completely judged; with gaps all
-    that stand before the last completely judged one.
+    In each stratum these are the units before the first incompletely judged unit. With gaps, they are all
+    units up to the last completely judged one.
 
     Args:
         drawing: the design.
         people: the population.
-        labels: what is known of each candidate.
-        gaps: whether units may be open.
-        name: of the argument that the judgements are from, for messages.
+        labels: label of each candidate known so far.
+        gaps: whether units may be open. Default False.
+        name: name of the argument that holds the judgements, for error messages.
 
     Raises:
-        ValueError: naming the argument, if a unit is judged while one before it, in its stratum, is not.
+        ValueError: naming the argument, if a unit is judged while an earlier unit of its stratum is not.
     """
     order, _ = drawing.order()
     lacking = lacks(drawing, people, labels, order)
@@ -199,8 +200,8 @@ def judged_units(
         raise ArgumentError(
             name,
             f"must leave no gap: {_named(drawing, people, int(order[skipped[0]]))} is not completely judged"
-            f"{_lacking(drawing, people, labels, int(order[skipped[0]]))}, and later ones are. Judge it, or "
-            "take the judgements behind it out: which ones are skipped may "
+            f"{_lacking(drawing, people, labels, int(order[skipped[0]]))}, but later ones are. Judge it, or "
+            "remove the judgements after it, because which units are skipped may "
             "depend on their answers.",
         )
     return order[inside], len(order) - int(inside.sum()) + len(skipped)
@@ -209,7 +210,7 @@ def judged_units(
 def lacks(
     drawing: Drawing, people: Population, labels: Int[np.ndarray, "candidates"], units: Int[np.ndarray, "n"]
 ) -> Bool[np.ndarray, "n"]:
-    """Whether some drawn units have a candidate that must be judged and is not."""
+    """Mask of the units that have a candidate which must still be judged."""
     is_open = drawing.candidates(people, labels, units)
     if not drawing.unit.of_queries:
         return is_open[drawing.frame[units]]
@@ -219,17 +220,17 @@ def lacks(
 def expert_of(
     drawn: DrawnPool, judged: pl.DataFrame, units: Int[np.ndarray, "judged"], *, least: int
 ) -> Expert:
-    """What an expert judged of the first queries of a draw.
+    """Expert judgements of the first queries of a draw.
 
     Args:
         drawn: the pool.
-        judged: the expert's judgements.
+        judged: the judgements by the expert.
         units: the queries that annotators judged.
-        least: the fewest queries that are enough.
+        least: fewest queries that the expert must judge.
 
     Raises:
-        ValueError: naming `expert`, if a query is judged in part, is not of the first of the draw or of those
-            that annotators judged, or there are too few.
+        ValueError: naming `expert`, if a query is judged in part, is not among the first of the draw, was not
+            judged by annotators, or if there are too few queries.
     """
     people, drawing = drawn.people, drawn.drawing
     labels = labels_of(drawn, judged, "expert")
@@ -247,12 +248,12 @@ def expert_of(
             f"{_named(drawing, people, int(order[at]))} are not judged.",
         )
     chosen, _ = judged_units(drawing, people, labels, name="expert")
-    # Queries without anything to judge count with those that annotators judged.
+    # Queries without anything to judge count as judged by annotators.
     other = chosen[~np.isin(chosen, units)]
     for unit in other[lacks(drawing, people, people.label, other)][:1]:
         raise ArgumentError(
             "expert",
-            f"must be of queries that annotators judged: {_named(drawing, people, int(unit))} is not.",
+            f"must judge queries that annotators judged: {_named(drawing, people, int(unit))} is not.",
         )
     chosen = chosen[np.isin(chosen, units)]
     if len(chosen) < least:
@@ -260,13 +261,13 @@ def expert_of(
     each = np.bincount(drawing.stratum[chosen], minlength=len(drawing.sizes))
     if each.min() < 2:
         raise ArgumentError(
-            "expert", f"must judge two queries of each of {len(each)} strata, got {each.min()} of one."
+            "expert", f"must judge two queries in each of {len(each)} strata, got {each.min()} in one."
         )
     return Expert(labels, chosen)
 
 
 def _lacking(drawing: Drawing, people: Population, labels: np.ndarray, unit: int) -> str:
-    """An answer that a query still needs a label of, in words."""
+    """An answer of a query that must still be judged, in words."""
     if not drawing.unit.of_queries:
         return ""
     at = np.flatnonzero(drawing.candidates(people, labels, np.array([unit])))

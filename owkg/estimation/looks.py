@@ -1,7 +1,7 @@
-"""Several looks at a growing sample: the level of confidence at each, so that all intervals hold together.
+"""Several looks at a growing sample: a confidence level for each, so that all intervals hold together.
 
-Error is spent by the function of O'Brien and Fleming's kind (Lan and DeMets 1983): little at early looks,
-nearly all at the last planned one. Boundaries follow from the recursion of Armitage, McPherson and Rowe
+The error is spent by a function of the O'Brien-Fleming type (Lan and DeMets 1983): little at early looks and
+nearly all at the last planned look. The boundaries follow from the recursion of Armitage, McPherson and Rowe
 (1969).
 """
 
@@ -16,9 +16,9 @@ from owkg import checks
 from owkg.errors import ArgumentError
 
 _LEAST_TAIL = 1e-6
-"""The least error of a single look: quantiles tell a level of 1 minus this from 1."""
-_NODES = 64  # of the grid over [0, boundary], at least
-_NODES_A_STEP = 6  # for each standard deviation of the next step
+"""Smallest error of a single look; 1 minus it is still distinguishable from 1 in quantiles."""
+_NODES = 64  # fewest nodes of the grid over [0, boundary]
+_NODES_A_STEP = 6  # nodes for each standard deviation of the next step
 _MOST_NODES = 2048
 
 
@@ -26,9 +26,10 @@ class Look(NamedTuple):
     """One of several planned looks.
 
     Attributes:
-        fraction: information at the look, as a share of the information at the last planned one.
-        critical: value that the absolute standardised error exceeds somewhere with the spent probability.
-        level: level of confidence to use for the interval at this look.
+        fraction: information at this look, as a share of the information at the last planned look.
+        critical: critical value of the absolute standardised error; the probability of exceeding it at this
+            or an earlier look is `spent`.
+        level: confidence level to use for the interval at this look.
         spent: probability that this interval or an earlier one is wrong.
     """
 
@@ -43,16 +44,16 @@ def information(
 ) -> Float[np.ndarray, "looks"]:
     """Information fractions of nested samples of growing sizes.
 
-    Information is the inverse of the variance of a mean: proportional to n, or, for the mean of a population
-    of N of whom n were drawn without replacement, to 1 / (1/n - 1/N). Errors of nested samples then have
-    independent increments.
+    Information is the inverse of the variance of a mean. It is proportional to n; if n units were drawn
+    without replacement from a population of N and the mean of that population is wanted, it is proportional
+    to 1 / (1/n - 1/N). Errors of nested samples then have independent increments.
 
     Args:
-        sizes: units drawn at each look, growing.
-        population: N; None if units like these are meant.
+        sizes: number of units drawn at each look, growing.
+        population: N. Default None: the mean of units like these is wanted.
 
     Raises:
-        ValueError: if the sizes do not grow, or reach the population, of which information would be infinite.
+        ValueError: if the sizes do not grow, or reach the population, whose information would be infinite.
 
     Examples:
         >>> information([50, 100, 150, 200]).tolist()
@@ -75,13 +76,14 @@ def information(
 def spent(
     fractions: Float[np.ndarray, "looks"] | list[float], level: float = 0.95
 ) -> Float[np.ndarray, "looks"]:
-    """Error spent at each look and before.
+    """Cumulative error spent up to each look.
 
-    Each side spends 2 - 2 Phi(z / sqrt(t)), with z the quantile of 1 - error / 4: half of the error at t = 1.
+    Each side spends 2 - 2 Phi(z / sqrt(t)), where z is the quantile of 1 - error / 4; at t = 1 this is half
+    of the error.
 
     Args:
         fractions: information fractions, in (0, 1].
-        level: level of confidence of all looks together.
+        level: confidence level of all looks together. Default 0.95.
 
     Raises:
         ValueError: if a fraction is outside (0, 1], or the level outside (0, 1).
@@ -94,21 +96,22 @@ def spent(
 def critical_values(
     fractions: Float[np.ndarray, "looks"] | list[float], level: float = 0.95
 ) -> Float[np.ndarray, "looks"]:
-    """Critical values c_j: P(|Z_1| > c_1 or ... or |Z_j| > c_j) is the error spent at look j.
+    """Critical values c_j: P(|Z_1| > c_1 or ... or |Z_j| > c_j) is the error spent up to look j.
 
-    Z_j = B(t_j) / sqrt(t_j) of a Brownian motion B. Its density within the boundaries so far is carried from
-    look to look on a grid. A critical value depends on this look and earlier ones only, so later looks may
-    still be changed. None exceeds 4.89, where a look has an error of 1e-6; later ones make up for it.
+    Z_j = B(t_j) / sqrt(t_j) for a Brownian motion B. The density of B within the boundaries so far is carried
+    from look to look on a grid. A critical value depends on this look and earlier looks only, so you may
+    still change later looks. No critical value exceeds 4.89, where a single look has an error of 1e-6; the
+    error saved there goes to later looks.
 
     Args:
         fractions: information fractions, growing, in (0, 1].
-        level: level of confidence of all looks together.
+        level: confidence level of all looks together. Default 0.95.
 
     Raises:
         ValueError: if the fractions do not grow within (0, 1], or the level is outside (0, 1).
 
-    Source: Armitage, McPherson and Rowe (1969); Lan and DeMets (1983); Jennison and Turnbull (2000), Group
-    sequential methods, chapters 7 and 19.
+    Source: Armitage, McPherson and Rowe (1969); Lan and DeMets (1983); Jennison and Turnbull (2000), "Group
+    sequential methods", chapters 7 and 19.
 
     Examples:
         >>> critical_values([0.25, 0.5, 0.75, 1.0]).round(3).tolist()
@@ -118,11 +121,11 @@ def critical_values(
 
 
 def looks(fractions: Float[np.ndarray, "looks"] | list[float], level: float = 0.95) -> tuple[Look, ...]:
-    """The looks at some information fractions, with the level of confidence to use at each.
+    """Looks at given information fractions, with the confidence level to use at each.
 
     Args:
         fractions: information fractions, growing, in (0, 1].
-        level: level of confidence of all looks together.
+        level: confidence level of all looks together. Default 0.95.
 
     Raises:
         ValueError: if the fractions do not grow within (0, 1], or the level is outside (0, 1).
@@ -143,15 +146,15 @@ def looks(fractions: Float[np.ndarray, "looks"] | list[float], level: float = 0.
 def look_levels(
     sizes: Int[np.ndarray, "looks"] | list[int], population: int | None = None, level: float = 0.95
 ) -> Float[np.ndarray, "looks"]:
-    """Levels of confidence to use at looks after so many drawn units.
+    """Confidence levels to use at looks after given numbers of drawn units.
 
-    A last look at the whole population needs none of the error, since its interval is a point; the others
-    share it.
+    A last look at the whole population spends no error because its interval is a point, so the earlier looks
+    share all of the error.
 
     Args:
-        sizes: units drawn at each look, growing; the last one as planned.
-        population: units that could be drawn; None if units like these are meant.
-        level: level of confidence of all looks together.
+        sizes: number of units drawn at each look, growing; the last one as planned.
+        population: number of units that could be drawn. Default None: units like these are meant.
+        level: confidence level of all looks together. Default 0.95.
 
     Raises:
         ValueError: as `information` and `looks`.
@@ -169,19 +172,19 @@ def look_levels(
 
 @cache
 def _rule(nodes: int) -> tuple[Float[np.ndarray, "nodes"], Float[np.ndarray, "nodes"]]:
-    """Gauss and Legendre's nodes and weights."""
+    """Nodes and weights of Gauss-Legendre quadrature."""
     return np.polynomial.legendre.leggauss(nodes)
 
 
 class _Inside(NamedTuple):
-    """The density of B(t) on a grid over [0, boundary], where no boundary has been crossed. B is symmetric.
+    """Density of B(t) on a grid over [0, boundary], given that no boundary has been crossed.
 
-    Before the first look all mass is at 0.
+    B is symmetric, so half of the range is enough. Before the first look all mass is at 0.
     """
 
     t: float
     nodes: Float[np.ndarray, "nodes"]
-    mass: Float[np.ndarray, "nodes"]  # density times the weight of the node, of both signs
+    mass: Float[np.ndarray, "nodes"]  # density times the weight of the node, for both signs
 
     @classmethod
     def start(cls) -> "_Inside":
@@ -194,7 +197,7 @@ class _Inside(NamedTuple):
         return float(self.mass @ out)
 
     def critical(self, t: float, error: float) -> float:
-        """The critical value at which so much is left, at most that of the least error."""
+        """Critical value with exit probability `error`, or with _LEAST_TAIL if `error` is smaller."""
         most = float(-special.ndtri(_LEAST_TAIL / 2))
         if self.leaves(t, most) >= error:
             return most

@@ -1,4 +1,4 @@
-"""Looks that were made at estimates of a growing sample, and which further ones their intervals allow."""
+"""Record of looks at estimates of a growing sample, and rules for further looks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,15 +8,15 @@ from owkg.errors import ArgumentError
 from owkg.estimation.looks import look_levels
 
 _FREE = 2
-"""Looks without a plan: a pilot, which decides how many more units are judged, and one more."""
+"""Most looks without a plan: a pilot that decides how many more units are judged, and one more."""
 
 
 class Looks(NamedTuple):
     """Numbers of judged units at which estimates are looked at.
 
     Attributes:
-        planned: before the first look, ascending; None: nobody planned any.
-        made: so far, in their order; None: nobody recorded them.
+        planned: looks planned before the first one, ascending; None: no plan.
+        made: looks made so far, in their order; None: not recorded.
     """
 
     planned: tuple[int, ...] | None = None
@@ -26,22 +26,22 @@ class Looks(NamedTuple):
 def look(
     judged: int, size: int, planned: Sequence[int] | None, before: Looks, ci: float
 ) -> tuple[float, Looks, list[str]]:
-    """The level of confidence of a look, the looks with this one, and notes.
+    """The confidence level of a look, the record including this look, and notes.
 
-    The same number of units again is the same look. A pilot that decides nothing but how many more units are
-    judged has no penalty, and so a second look needs no plan; a third one does. Once all units are judged,
-    the values are known.
+    Repeating a look at the same number of units adds no look. A pilot that decides only how many more units
+    are judged costs nothing, so a second look needs no plan, but a third one does. Once all units are judged,
+    the values are known and a look costs nothing.
 
     Args:
-        judged: units at this look.
-        size: units that could be drawn.
-        planned: all looks, given now; None: as planned before, or none.
-        before: the record of earlier looks.
-        ci: level of all intervals together.
+        judged: number of judged units at this look.
+        size: number of units that could be drawn.
+        planned: all planned looks, given now. None: as planned before, or no plan.
+        before: record of earlier looks.
+        ci: confidence level of all intervals together.
 
     Raises:
-        ValueError: naming `looks`, if there is no plan and this is the third look; if the plan lacks this
-            look, or one that was made; or if it differs from an earlier plan.
+        ValueError: naming `looks`, if this is the third look without a plan; if the plan lacks this look or
+            an earlier one; or if it differs from an earlier plan.
     """
     recorded = before.made is not None
     made = tuple(before.made or ())
@@ -60,35 +60,37 @@ def look(
             f"{_listed(plan)}.",
         )
     if judged not in plan:
-        raise ArgumentError("looks", f"must be where the judged units are, {judged}, got {_listed(plan)}.")
+        raise ArgumentError(
+            "looks", f"must include the number of judged units, {judged}, got {_listed(plan)}."
+        )
     if lacking := [one for one in made if one not in plan]:
         raise ArgumentError(
-            "looks", f"must name the looks that were made, {_listed(lacking)} too, got {_listed(plan)}."
+            "looks", f"must include the looks already made, {_listed(lacking)}, got {_listed(plan)}."
         )
     level = float(look_levels(list(plan), size, ci)[plan.index(judged)])
     notes = []
     if made and before.planned is None:
         notes.append(
-            f"the looks are planned after one that was made ({_listed(made)}): if its results decided more "
-            "than how many units are judged, intervals promise too much."
+            f"the plan was made after a look ({_listed(made)}): if its results decided more "
+            "than how many units are judged, intervals may cover less than their level."
         )
     return level, now._replace(planned=plan), notes
 
 
 def _unplanned(judged: int, size: int, made: Sequence[int], *, recorded: bool) -> list[str]:
-    """Notes of a look without a plan."""
+    """Notes on a look without a plan."""
     if not recorded or judged >= size or not made or made == (judged,):
         return []
     if judged not in made and len(made) >= _FREE:
         raise ArgumentError(
             "looks",
             f"must name all looks, such as {','.join(map(str, sorted({*made, judged})))}: estimates were "
-            f"looked at after {_listed(sorted(made))} judged units, and intervals of one look do "
+            f"looked at after {_listed(sorted(made))} judged units, and intervals for one look do "
             "not hold at a third one.",
         )
     return [
         f"there are two looks, after {_listed(sorted({*made, judged}))} units: intervals hold if the first "
-        "one decided nothing but how many more are judged; a third look needs a plan of all looks (`looks`)."
+        "one decided only how many more are judged; a third look needs a plan of all looks (`looks`)."
     ]
 
 

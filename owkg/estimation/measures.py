@@ -1,9 +1,9 @@
-"""Metrics of the completely judged pool: their values under labels, and what labels they need.
+"""Metrics of the completely judged pool: values under given labels, and the labels that each metric needs.
 
-All are functions of the labels of each list. Where a metric is multilinear in the labels (P, RBP, Success,
-RR), its value under probabilities is its exact expectation under independent labels, and its value under
-corrected labels is unbiased. For AP, nDCG and filtered ranks probabilities give an approximation, which
-serves as a covariate only.
+Each metric is a function of the labels of a list. P, RBP, Success and RR are multilinear in the labels. Their
+value under probabilities is therefore the exact expectation under independent labels, and their value under
+corrected labels is unbiased. For AP, nDCG and filtered ranks, probabilities give an approximation that serves
+only as a covariate.
 """
 
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ Values = Float[np.ndarray, "..."]
 
 
 class Needs(StrEnum):
-    """The labels that a metric needs, and so the cheapest design that answers it.
+    """Labels that a metric needs; they decide the cheapest design that answers it.
 
     - CANDIDATES: single candidates, because the metric is linear in the labels.
     - PREFIX: each list down to its first relevant answer.
@@ -39,16 +39,17 @@ class Measure(NamedTuple):
     """A metric of the completely judged pool.
 
     Attributes:
-        name: canonical, RR@10.
-        needs: which labels.
-        depth: the deepest rank that counts; None: the depth of the pool.
-        value: of lists, given their labels and the number of relevant answers of their queries. For a micro
-            metric it is the sum over the answers.
-        micro: whether the metric is a ratio of sums over queries, weighting every answer equally.
-        weights: of the ranks, for a metric that is linear in the labels; None otherwise.
-        first: of the rank of the first relevant answer, for a metric that depends on it alone; None
-            otherwise.
-        rises: whether a label that turns from 0 to 1 never lowers the value.
+        name: canonical name, such as RR@10.
+        needs: labels that the metric needs.
+        depth: deepest rank that counts; None: the depth of the pool.
+        value: function from the labels of lists and the number of relevant answers of their queries to the
+            values of the lists. For a micro metric, the value of a list is the sum over its answers.
+        micro: whether the metric is a ratio of sums over queries, which weights every answer equally.
+        weights: function from the depth to the weights of the ranks, if the metric is linear in the labels;
+            otherwise None.
+        first: function from the depth to the value of each rank of the first relevant answer, if the metric
+            depends on this rank only; otherwise None.
+        rises: whether changing a label from 0 to 1 never lowers the value.
     """
 
     name: str
@@ -79,7 +80,7 @@ def _linear(name: str, k: int | None, weights: Callable[[np.ndarray], np.ndarray
 
 
 def none_before(rels: Rels) -> Rels:
-    """For each rank, the product of 1 - label over the ranks above: the probability that none is relevant."""
+    """Probability that no answer above each rank is relevant: the product of 1 - label over these answers."""
     ahead = np.cumprod(1 - rels[..., :-1], axis=-1)
     return np.concatenate([np.ones((*rels.shape[:-1], 1)), ahead], axis=-1)
 
@@ -94,7 +95,7 @@ def _first(name: str, k: int | None, weights: Callable[[np.ndarray], np.ndarray]
 
 
 def _before(rels: Rels) -> Rels:
-    """For each rank, the relevant answers above it."""
+    """Number of relevant answers above each rank."""
     return np.cumsum(rels, axis=-1) - rels
 
 
@@ -122,14 +123,14 @@ def _discounted(rels: Rels, k: int | None) -> Rels:
 
 
 def _ideal_gain(relevant: Values, k: int | None) -> Values:
-    """The DCG of a perfect list; linear between whole numbers of relevant answers."""
+    """DCG of a perfect list, interpolated linearly between whole numbers of relevant answers."""
     most = int(np.ceil(relevant.max(initial=1.0))) + 1
     gains = np.where(_ranks(most) <= (k or most), 1 / np.log2(1 + _ranks(most)), 0.0)
     return np.interp(relevant, np.arange(most + 1), np.concatenate([[0.0], np.cumsum(gains)]))
 
 
 def _reciprocal(rels: Rels) -> Rels:
-    """1 / filtered rank of each relevant answer: its rank minus the relevant answers above."""
+    """1 / filtered rank of each relevant answer: its rank minus the number of relevant answers above."""
     return rels / np.maximum(_ranks(rels.shape[-1]) - _before(rels), 1.0)
 
 
@@ -146,7 +147,7 @@ def _one(relevant: Values) -> Values:
 
 
 def _rank_measure(name: str) -> Measure | None:
-    """MRR and Hits@K over answers, micro or macro."""
+    """MRR or Hits@K over answers, micro or macro; None for another name."""
     try:
         canonical = rank_metric(name).name
     except ValueError:
@@ -165,16 +166,16 @@ _LISTS = "rr@k, success@k, p@k, rbp(p=0.8), ap@k, ndcg@k, mrr, hits@k, macro-mrr
 
 
 def measure(name: str, depth: int) -> Measure:
-    """The metric of a name, for pools of a depth.
+    """Metric with a given name, for pools of a given depth.
 
     Args:
-        name: rr@10, success@10, p@10, rbp(p=0.8), ap@10, ndcg@10 (each with the depth of the pool where the
-            cut-off is left out), or mrr, hits@10, macro-mrr, macro-hits@10, whose filtered ranks are counted
-            within the lists.
-        depth: of the pool.
+        name: rr@10, success@10, p@10, rbp(p=0.8), ap@10 or ndcg@10 (without a cut-off, the depth of the pool
+            is used); or mrr, hits@10, macro-mrr or macro-hits@10, whose filtered ranks are counted within the
+            lists.
+        depth: depth of the pool.
 
     Raises:
-        ValueError: naming `metric`: if nothing judged to this depth answers it.
+        ValueError: naming `metric`, if the name is unknown or the metric needs a deeper pool.
 
     Examples:
         >>> [measure(name, 10).name for name in ("map", "recip_rank", "P_5", "Hits@10", "macro-mrr")]
@@ -212,17 +213,17 @@ def _deep_enough(found: Measure, depth: int, name: str) -> Measure:
     if (found.depth or depth) > depth:
         raise ArgumentError(
             "metric",
-            f"must be answered by a pool of depth {depth}, got {name}, which needs depth {found.depth}: pool "
+            f"must be answered by a pool of depth {depth}, got {name}, which needs depth {found.depth}. Pool "
             f"deeper, or ask for a cut-off of at most {depth}.",
         )
     return found
 
 
 def measures(names: str | Iterable[str], depth: int) -> tuple[Measure, ...]:
-    """The metrics of some names, each once.
+    """Metrics with given names, each once.
 
     Raises:
-        ValueError: naming `metric`, as `measure`, or if there is none.
+        ValueError: naming `metric`, as `measure`, or if no name is given.
     """
     several = [names] if isinstance(names, str) else list(names)
     found = {one.name: one for one in (measure(name, depth) for name in several)}
@@ -238,14 +239,14 @@ def values(
     rows: Int[np.ndarray, "n"] | None = None,
     relevant: Float[np.ndarray, "queries"] | None = None,
 ) -> Float[np.ndarray, "systems n"]:
-    """A metric of each list under some labels.
+    """Values of a metric for each list under given labels.
 
     Args:
         of: the metric.
         people: the population.
         labels: 1, 0, probabilities, or corrected labels.
-        rows: of the queries; None: all.
-        relevant: of each query; None: counted of the labels.
+        rows: rows of the queries. Default None: all queries.
+        relevant: number of relevant answers of each query. Default None: counted from the labels.
     """
     slot = people.slot if rows is None else people.slot[:, rows]
     rels = np.append(np.asarray(labels, np.float64), 0.0)[slot]
@@ -254,11 +255,11 @@ def values(
 
 
 def bounds(of: Measure, people: Population) -> tuple[Float[np.ndarray, "systems queries"], ...]:
-    """The least and the largest value that the unknown labels leave to each list.
+    """Smallest and largest value of each list that the unknown labels allow.
 
-    For a metric that no relevant answer can lower these are its values without and with all unknown
-    candidates. Otherwise they are 0 and 1 (for a micro metric the sums over no and over all listed answers)
-    where anything is unknown.
+    If no relevant answer can lower the metric, the bounds are its values without and with all unknown
+    candidates. Otherwise the bounds of a query with unknown candidates are 0 and 1 (for a micro metric, the
+    upper bound is the number of listed answers that may be relevant).
     """
     none, every = (people.label == 1).astype(float), (people.label != 0).astype(float)
     low = values(of, people, none)

@@ -1,4 +1,4 @@
-"""The share of the true answers that is not known, beta: of the whole pool, and of each relation category."""
+"""Share of true answers that are missing from the known ones, beta: for the whole pool and by category."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from owkg.estimation.targets import largest_sum, most_moved, truths
 from owkg.estimation.two_phase import two_phase
 
 FEW_UNITS = 20
-"""Judged units of a relation category without which nothing is said of it."""
+"""Fewest judged units of a relation category for an estimate."""
 
 _CATEGORY = {
     "category": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "known": pl.Int64,
@@ -27,20 +27,20 @@ _CATEGORY = {
 _NO_FACTS = "no training facts"
 
 Counted = tuple[float, float, float]
-"""A number of missing answers with its limits; the number is NaN where there are bounds only."""
+"""Number of missing answers and its limits; the number is NaN if there are only bounds."""
 
 
 class Missing(NamedTuple):
-    """The share of the true answers that is not known, beta.
+    """Share of the true answers that are not known, beta.
 
     Attributes:
-        value, low, high: estimate and interval; value None: there are bounds only.
+        value, low, high: estimate and limits of its interval; value is None if there are only bounds.
         scope: which answers are counted, in words.
-        found: missing answers, estimated; with an interval.
-        known: known answers.
-        by_category: a row a relation category: category, value, low, high (null where fewer than 20 units of
-            it are judged), known, judged (its judged units); None where categories are not known, or the
-            design does not answer them.
+        found: estimated number of missing answers, and its limits.
+        known: number of known answers.
+        by_category: table with one row for each relation category: category, value, low, high (null if fewer
+            than 20 of its units are judged), known, judged (number of its judged units); None if categories
+            are not known or the design does not answer them.
     """
 
     value: float | None
@@ -53,10 +53,11 @@ class Missing(NamedTuple):
 
 
 def missing_share(evidence: Evidence) -> Missing | None:
-    """The share of missing answers among the true ones; None where the design does not answer it.
+    """Share of missing answers among the true ones; None if the design does not answer it.
 
-    Missing answers are linear in the labels. Those of a category are estimated from its own queries, as a
-    random sample of them, or from all drawn candidates, of which others count nothing.
+    The number of missing answers is linear in the labels. For a category, it is estimated from the drawn
+    queries of the category, which are a random sample of its queries; or from all drawn candidates, where
+    candidates of other categories count 0.
     """
     drawn = evidence.drawn
     people, unit = drawn.people, drawn.drawing.unit
@@ -75,13 +76,13 @@ def missing_share(evidence: Evidence) -> Missing | None:
 
 
 def _known(evidence: Evidence) -> Int[np.ndarray, "queries"]:
-    """Known answers of each query."""
+    """Number of known answers of each query."""
     people = evidence.drawn.people
     return people.outside + np.bincount(people.query[people.label == 1], minlength=len(people.queries))
 
 
 def _share(count: Counted, known: int, unknown: int) -> tuple[float | None, float, float, Counted]:
-    """The share of missing answers with its limits, and their number, within what is possible."""
+    """Share and number of missing answers, each with its limits, clipped to what is possible."""
     number, low, high = (float(np.clip(one, 0, unknown)) for one in count)
 
     def share(missing: float) -> float:
@@ -112,7 +113,7 @@ def _by_category(evidence: Evidence) -> pl.DataFrame | None:
 
 
 def _of_candidates(evidence: Evidence, masks: Sequence[Bool[np.ndarray, "queries"]]) -> list[Counted | None]:
-    """Missing answers to some queries, from drawn candidates."""
+    """Number of missing answers to the queries of each mask, from drawn candidates."""
     people, drawing = evidence.drawn.people, evidence.drawn.drawing
     added = np.stack([inside[people.query[drawing.frame]] for inside in masks]).astype(float)
     rows = drawing.frame[evidence.units]
@@ -121,7 +122,7 @@ def _of_candidates(evidence: Evidence, masks: Sequence[Bool[np.ndarray, "queries
     judged = added[:, evidence.units]
 
     def limited(found: Sums, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Student's limits, joined with gamma limits where few are found."""
+        """Student's limits, widened by gamma limits if few relevant candidates were drawn."""
         low, high = limits(found, evidence.level)
         if evidence.errors is not None or (drawing.counts == drawing.sizes).all():
             return low, high
@@ -149,7 +150,7 @@ def _of_candidates(evidence: Evidence, masks: Sequence[Bool[np.ndarray, "queries
 
 
 def summed(evidence: Evidence, added: Float[np.ndarray, "targets units"]) -> Sums:
-    """Sums over the candidates of the frame of what relevant ones add, from drawn candidates."""
+    """Sums of what relevant candidates of the frame add, estimated from drawn candidates."""
     rows = evidence.drawn.drawing.frame[evidence.units]
 
     def of(labels: Float[np.ndarray, "candidates"]) -> Sums:
@@ -166,14 +167,14 @@ def summed(evidence: Evidence, added: Float[np.ndarray, "targets units"]) -> Sum
 def summed_labels(
     evidence: Evidence, added: Float[np.ndarray, "targets units"], labels: Float[np.ndarray, "... n"]
 ) -> Sums:
-    """The same under given labels of the drawn candidates."""
+    """Sums as in `summed`, for given labels of the drawn candidates."""
     drawing = evidence.drawn.drawing
     proxy = np.stack([one[drawing.frame] for one in evidence.proxies])
     return of_candidates(added, labels, proxy, drawing.drawn(evidence.units))
 
 
 def _below(evidence: Evidence, masks: Sequence[Bool[np.ndarray, "queries"]]) -> list[Counted | None]:
-    """Answers below the pool, which are rare."""
+    """Number of missing answers below the pool, which are rare."""
     drawing = evidence.drawn.drawing
     at = drawing.stratum[evidence.units]
     weights = (drawing.sizes / np.maximum(np.bincount(at, minlength=len(drawing.sizes)), 1))[at]
@@ -185,7 +186,7 @@ def _below(evidence: Evidence, masks: Sequence[Bool[np.ndarray, "queries"]]) -> 
 
 
 def _of_queries(evidence: Evidence, masks: Sequence[Bool[np.ndarray, "queries"]]) -> list[Counted | None]:
-    """Missing answers to some queries, from those of them that are judged completely."""
+    """Number of missing answers to the queries of each mask, from its completely judged queries."""
     return [_of_part(evidence, inside) for inside in masks]
 
 
@@ -236,7 +237,7 @@ def _of_part(evidence: Evidence, inside: Bool[np.ndarray, "queries"]) -> Counted
 
 
 def _part(evidence: Evidence, rows: Int[np.ndarray, "n"], inside: Bool[np.ndarray, "queries"]) -> Sample:
-    """Drawn queries as a sample of some queries, with the strata that these have."""
+    """Drawn queries as a sample of the queries inside a mask, with the strata that occur there."""
     stratum = evidence.drawn.drawing.stratum
     held, sizes = np.unique(stratum[inside], return_counts=True)
     return Sample(rows, np.searchsorted(held, stratum[rows]), sizes)
@@ -250,14 +251,14 @@ def _limited(
     sample: Sample,
     inside: Bool[np.ndarray, "queries"],
 ) -> Counted:
-    """A number with Student's limits, joined with an exact one where few drawn queries lack an answer.
+    """Estimated number with Student's limits, widened by an exact limit if few drawn queries lack an answer.
 
     Args:
-        evidence: of all metrics.
-        lower, upper: means of the queries for the lower and the upper limit.
-        moved: whether a drawn query lacks an answer; None: labels have errors, so that nobody knows.
+        evidence: labels, sample and options of all estimates.
+        lower, upper: fitted means of the queries for the lower and the upper limit.
+        moved: whether each drawn query lacks an answer; None if this is unknown because labels have errors.
         sample: the drawn queries.
-        inside: the queries that are meant.
+        inside: mask of the queries that are meant.
     """
     size = int(inside.sum())
     low, high = (

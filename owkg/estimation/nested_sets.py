@@ -1,4 +1,4 @@
-"""Nested sets of predictions from a draw of fixed size: the largest first ones that have a precision."""
+"""Nested sets of predictions, tested with a draw of fixed size: the largest set that has a precision."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -14,29 +14,30 @@ from owkg.estimation.acceptance import State, allowed_errors, alpha_of, checked_
 
 SETS = 10
 STARTS = (2, 5, 8)
-"""Nested sets, counted from 1, that begin with a third of alpha each."""
+"""Nested sets, counted from 1, that start with a third of alpha each."""
 SPARE = 1.25
-"""How much larger the region of nested sets is than the predicted set."""
-_PILOT_FIRST = 30  # place from which a pilot is spread
-_WEAK = 0.02  # precision of the prior of the intercept
+"""Size of the region of nested sets, relative to the predicted set."""
+_PILOT_FIRST = 30  # first place of a pilot
+_WEAK = 0.02  # precision (inverse variance) of the prior of the intercept
 
 
 class Nested(NamedTuple):
-    """What a draw of fixed size says of nested sets, the first K_j candidates of an order.
+    """Result of the test of nested sets, the first K_j candidates of an order, with a draw of fixed size.
 
     Attributes:
-        state: accepted (one of the sets), open (not all drawn candidates are judged), or refused (none).
-        precision: wanted.
-        level: of confidence.
-        accepted: K of the largest accepted set; 0 if none is.
-        sizes: K_j.
-        drawn: n_j, judged members of each set.
-        errors: wrong ones among them.
-        p_values: of the hypothesis that each set has a lower precision.
-        spent: alpha with which each set was tested; 0 where its turn did not come.
-        judged: candidates judged.
+        state: accepted (a set is accepted), open (not all drawn candidates are judged), or refused (no set is
+            accepted).
+        precision: the wanted precision.
+        level: confidence level.
+        accepted: K of the largest accepted set; 0 if none is accepted.
+        sizes: K_j, the size of each set.
+        drawn: n_j, the number of judged members of each set.
+        errors: number of wrong candidates among the judged members of each set.
+        p_values: p-value of the hypothesis that each set has a lower precision.
+        spent: alpha with which each set was tested; 0 if it was not tested.
+        judged: number of judged candidates.
         exact: whether the whole region is judged, so that the result is certain and any K may be accepted.
-        next: place of the next candidate to judge; None if all drawn ones are.
+        next: place of the next candidate to judge; None if all drawn candidates are judged.
     """
 
     state: State
@@ -54,10 +55,10 @@ class Nested(NamedTuple):
 
     @property
     def statement(self) -> str:
-        """The state as a sentence."""
+        """The state as one sentence."""
         target = f"a precision of at least {self.precision:g}"
         if self.state is State.OPEN:
-            return f"Open: {self.judged:,} candidates are judged, and all drawn ones must be."
+            return f"Open: {self.judged:,} candidates are judged, but all drawn candidates must be."
         if self.state is State.REFUSED:
             return f"None accepted: no set has {target} {self._how} from {self.judged:,} judgements."
         return f"Accepted: the first {self.accepted:,} candidates have {target} {self._how}."
@@ -68,11 +69,11 @@ class Nested(NamedTuple):
 
 
 def predicted_size(probabilities: Float[np.ndarray, "candidates"], precision: float) -> int:
-    """The largest K whose first K candidates have the precision by their predicted probabilities; 0 if none.
+    """Largest K for which the first K candidates have the precision in expectation; 0 if none.
 
     Args:
-        probabilities: that each candidate is right, in the order in which they would be accepted.
-        precision: wanted, in (0, 1].
+        probabilities: probability that each candidate is right, in the order of acceptance.
+        precision: the wanted precision, in (0, 1].
 
     Raises:
         ValueError: naming the argument that is out of range.
@@ -86,12 +87,12 @@ def predicted_size(probabilities: Float[np.ndarray, "candidates"], precision: fl
 def region_size(
     probabilities: Float[np.ndarray, "candidates"], precision: float, *, spare: float = SPARE
 ) -> int:
-    """How many first candidates to draw from: `spare` times the predicted size, at most all; 0 if none.
+    """Number of first candidates to draw from: `spare` times the predicted size, at most all; 0 if none.
 
     Args:
-        probabilities: that each candidate is right, in the order in which they would be accepted.
-        precision: wanted, in (0, 1].
-        spare: at least 1.
+        probabilities: probability that each candidate is right, in the order of acceptance.
+        precision: the wanted precision, in (0, 1].
+        spare: factor by which the region exceeds the predicted size, at least 1. Default 1.25.
 
     Raises:
         ValueError: naming the argument that is out of range.
@@ -102,12 +103,13 @@ def region_size(
 
 
 def pilot_places(candidates: int, judgements: int, *, seed: int = 0) -> Int[np.ndarray, "n"]:
-    """Places of candidates to judge for a pilot, about evenly on the log scale; fewer where places coincide.
+    """Places of candidates to judge in a pilot, spread about evenly on the log scale.
 
     Args:
-        candidates: how many there are, in the order in which they would be accepted.
-        judgements: how many to judge, at most as many.
-        seed: of the places.
+        candidates: number of candidates, in the order of acceptance.
+        judgements: number of candidates to judge, at most `candidates`. The result has fewer if places
+            coincide.
+        seed: seed of the places. Default 0.
 
     Raises:
         ValueError: naming the argument that is out of range.
@@ -124,20 +126,21 @@ def pilot_places(candidates: int, judgements: int, *, seed: int = 0) -> Int[np.n
 def piloted(
     candidates: int, places: Int[np.ndarray, "n"], labels: Int[np.ndarray, "n"]
 ) -> Float[np.ndarray, "candidates"]:
-    """Probabilities that candidates are right, falling with the log of their place, from some judged ones.
+    """Probability that each candidate is right, falling with the log of its place, fitted to judged ones.
 
-    expit(a - b log place), fitted by maximum likelihood with b drawn towards 1 (a normal prior of deviation
-    1). It serves to choose a region. The judged candidates then count as known: they leave the region before
-    the draw, and the promise is about the others. So they need not be random, and an error of the fit costs
-    accepted candidates and no validity.
+    The probability is expit(a - b log place), fitted by maximum likelihood with b shrunk towards 1 (a normal
+    prior of deviation 1). It serves only to choose a region. The judged candidates leave the region before
+    the draw because they count as known, and the promise is about the remaining candidates. The judged
+    candidates therefore need not be random, and a bad fit reduces the number of accepted candidates but not
+    the validity.
 
     Args:
-        candidates: how many there are, in the order in which they would be accepted.
-        places: of the judged ones, from 0.
-        labels: of the judged ones, 1 (right) or 0 (wrong).
+        candidates: number of candidates, in the order of acceptance.
+        places: places of the judged candidates, from 0.
+        labels: labels of the judged candidates, 1 (right) or 0 (wrong).
 
     Returns:
-        probabilities, of the judged ones as well.
+        The probability of each candidate, including the judged ones.
 
     Raises:
         ValueError: naming the argument that is out of range.
@@ -147,7 +150,7 @@ def piloted(
     checks.require("places", at, at < size, f"below {size}, the number of candidates")
     checks.require("labels", said, said <= 1, "1 or 0")
     if at.shape != said.shape or at.ndim != 1:
-        raise ArgumentError("labels", f"must have one entry a place, {at.size}, got {said.size}.")
+        raise ArgumentError("labels", f"must have one entry for each of {at.size} places, got {said.size}.")
     every = -np.log(np.arange(1.0, size + 1))
     middle = every[at].mean()
     design = np.column_stack([np.ones(len(at)), every[at] - middle])
@@ -174,29 +177,29 @@ def nested_p_values(
 ) -> Float[np.ndarray, "*draws sets"]:
     """P-values that each set has a lower precision: P(H(K_j, floor((1 - p) K_j) + 1, n_j) <= errors).
 
-    In a simple random sample of a region, given that n_j of the drawn candidates are members of a set, each
-    n_j members are equally likely to be the drawn ones. So each p-value is exact given its n_j. It is not
-    exact given the numbers of all sets: which test counts must not depend on these numbers, and in `chain` it
-    does not.
+    H is hypergeometric. In a simple random sample of a region, given that n_j of the drawn candidates belong
+    to a set, each subset of n_j members is equally likely to be drawn. Each p-value is therefore exact given
+    its n_j. It is not exact given the numbers n_j of all sets, so the choice of the tests must not depend on
+    these numbers; in `chain` it does not.
 
     Args:
-        sizes: K_j.
-        drawn: n_j, drawn members of each set.
-        errors: wrong ones among them.
-        precision: wanted.
+        sizes: K_j, the size of each set.
+        drawn: n_j, the number of drawn members of each set.
+        errors: number of wrong candidates among the drawn members of each set.
+        precision: the wanted precision.
     """
     bad = np.array([allowed_errors(precision, int(size)) + 1 for size in sizes])
-    # Where fewer errors are certain, the sum over impossible numbers is 0.
+    # If fewer errors are certain, the sum over impossible numbers is 0.
     return np.clip(stats.hypergeom.cdf(errors, sizes, bad, drawn), 0, 1)
 
 
 def chain(
     p_values: Float[np.ndarray, "*draws sets"], alpha: float, starts: tuple[int, ...] = STARTS
 ) -> tuple[Bool[np.ndarray, "*draws sets"], Float[np.ndarray, "*draws sets"]]:
-    """Tests of nested sets, from the smallest: whether each is rejected, and the alpha it was tested with.
+    """Tests of nested sets, from the smallest: whether each is rejected, and the alpha of each test.
 
-    Sets at `starts` (counted from 1) have equal parts of alpha; a rejected set hands its alpha to the next
-    larger one. The probability of any false rejection is at most alpha, whatever depends on what.
+    Sets at `starts` (counted from 1) get equal parts of alpha, and a rejected set passes its alpha on to the
+    next larger one. The probability of any false rejection is at most alpha under any dependence.
     """
     alphas = np.zeros(p_values.shape)
     rejected = np.zeros(p_values.shape, bool)
@@ -212,23 +215,23 @@ def chain(
 def nested(
     labels: ArrayLike, order: ArrayLike, drawn: int, *, precision: float, level: float = 0.95
 ) -> Nested:
-    """The largest nested set that has a precision, from a draw of fixed size of the region.
+    """Largest nested set that has a precision, from a draw of fixed size of the region.
 
-    The size of the draw and the region must be fixed before anything is judged. Drawing more after a look at
-    the result spoils the level; `one_set` allows that.
+    The region and the size of the draw must be fixed before anything is judged. Drawing more after a look at
+    the result invalidates the level; `one_set` allows it.
 
     Args:
-        labels: of the candidates of the region, in the order in which they would be accepted: 1 (right), 0
-            (wrong) or -1 (not judged), [region].
+        labels: labels of the candidates of the region, in the order of acceptance: 1 (right), 0 (wrong) or -1
+            (not judged), [region].
         order: places of all candidates of the region in the order of the draw, [region].
-        drawn: size of the draw, from 1 to the size of the region; the first ones of `order`.
-        precision: wanted, in (0, 1].
-        level: of confidence.
+        drawn: size of the draw, from 1 to the size of the region: the first places of `order`.
+        precision: the wanted precision, in (0, 1].
+        level: confidence level. Default 0.95.
 
     Raises:
-        ValueError: naming `labels` if a label is of another kind or a candidate is judged that was not drawn,
-            or before its turn; `order` if it is not an order of the region; `drawn`, `precision`, `level` if
-            out of range.
+        ValueError: naming `labels` if a label has another value, or a candidate is judged that was not drawn
+            or before its turn; `order` if it is not an order of the region; `drawn`, `precision` or `level`
+            if it is out of range.
     """
     wanted, sure = checked_targets(precision, level)
     said, places = judged_in_order(labels, order)
@@ -240,12 +243,12 @@ def nested(
     if size > len(places):
         raise ArgumentError("drawn", f"must be at most {len(places)}, the size of the region, got {size}.")
     if len(said) > size:
-        raise ArgumentError("labels", f"must be of the {size} drawn candidates, got {len(said)} judged.")
+        raise ArgumentError("labels", f"must judge at most the {size} drawn candidates, got {len(said)}.")
     return tested_sets(said, places, size, wanted, sure)
 
 
 def tested_sets(said: np.ndarray, places: np.ndarray, drawn: int, precision: float, level: float) -> Nested:
-    """`nested` of labels in the order of the draw."""
+    """Result of `nested` for labels in the order of the draw."""
     region, judged = len(places), len(said)
     sizes = nested_sizes(region)
     counts, errors = _within(places[:judged], sizes), _within(places[:judged][said == 0], sizes)
@@ -263,12 +266,12 @@ def tested_sets(said: np.ndarray, places: np.ndarray, drawn: int, precision: flo
 
 
 def _within(places: Int[np.ndarray, "n"], sizes: Int[np.ndarray, "sets"]) -> Int[np.ndarray, "sets"]:
-    """How many places are in each set."""
+    """Number of places in each set."""
     return np.searchsorted(np.sort(places), sizes)
 
 
 def largest_true(labels: Int[np.ndarray, "candidates"], precision: float) -> int:
-    """The largest K whose first K candidates have the precision."""
+    """Largest K for which the first K candidates have the precision."""
     share = Fraction(str(precision))
     enough = np.cumsum(labels == 1) * share.denominator >= share.numerator * np.arange(
         1, len(labels) + 1

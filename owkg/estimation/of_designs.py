@@ -1,4 +1,4 @@
-"""Estimates of one metric from what each design draws: whole queries, prefixes, or candidates."""
+"""Estimates of one metric for each design: whole queries, prefixes, or candidates."""
 
 from itertools import combinations
 
@@ -18,21 +18,21 @@ from owkg.estimation.targets import Limits, contrasts, means, of_prefix_queries,
 from owkg.estimation.two_phase import expert_limits
 
 REFIT = 30
-"""Judged queries from which the free proxy is fitted again to what annotators said."""
+"""Fewest judged queries for which the free proxy is refitted to the labels of annotators."""
 OWN = 50
-"""Judged queries from which the values by known answers alone are one more covariate."""
-_REFITTED = 1_000_000  # places in lists, above which the proxy is not fitted again
+"""Fewest judged queries for which the values under known answers only are one more covariate."""
+_REFITTED = 1_000_000  # most places in lists for which the proxy is refitted
 
 
 def estimated(evidence: Evidence, of: Measure) -> Limits:
-    """A metric of all systems and pairs, by the design of the draw."""
+    """Limits of a metric for all systems and pairs, by the design of the draw."""
     how = {Unit.QUERIES: _by_queries, Unit.PREFIXES: _by_prefixes, Unit.CANDIDATES: _by_candidates}
     found = how[evidence.drawn.drawing.unit](evidence, of)
     return _equal_lists(evidence, found) if evidence.pairs else found
 
 
 def _equal_lists(evidence: Evidence, found: Limits) -> Limits:
-    """The limits, of systems whose lists are equal a difference of 0."""
+    """The limits with a difference of 0 for each pair of systems whose lists are equal."""
     slot = evidence.drawn.people.slot
     systems, method, zero = len(slot), list(found.method), np.ones(len(found.value), bool)
     for i, (a, b) in enumerate(combinations(range(systems), 2), systems):

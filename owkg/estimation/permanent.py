@@ -1,4 +1,4 @@
-"""Permanent random numbers: each unit has its own, whatever else is drawn, on any machine."""
+"""Permanent random numbers: one for each unit, equal in every draw and on every machine."""
 
 import hashlib
 
@@ -10,16 +10,16 @@ from owkg import checks
 
 
 def permanent_numbers(seed: int, *columns: pl.Series) -> Float[np.ndarray, "units"]:
-    """A number in [0, 1) for each unit, a function of the seed and of the unit's texts alone.
+    """Numbers in [0, 1), one for each unit, that depend only on the seed and on the texts of the unit.
 
-    The units with the smallest numbers are a random sample. A larger sample holds the smaller one.
+    The units with the smallest numbers are a random sample, and a larger sample contains every smaller one.
 
     Args:
-        seed: of the draw; another one gives other numbers.
-        columns: texts that name a unit, such as query and answer.
+        seed: seed of the draw; another seed gives other numbers.
+        columns: texts that identify a unit, such as query and answer.
 
     Raises:
-        ValueError: if `seed` is no whole number of at least 0.
+        ValueError: if `seed` is not a whole number of at least 0.
 
     Examples:
         >>> permanent_numbers(7, pl.Series(["a|r|?", "b|r|?"])).round(4).tolist()
@@ -46,7 +46,7 @@ def _hashed(text: str) -> int:
 
 
 def _mixed(state: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64."""
+    """Finaliser of splitmix64."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))

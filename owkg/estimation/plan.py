@@ -1,4 +1,4 @@
-"""Plans: how wide intervals will be, and how many judgements a wished width takes."""
+"""Plans: expected widths of intervals, and the number of judgements for a wished width."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -22,10 +22,10 @@ from owkg.estimation.targets import contrasts
 
 QUERIES = (20, 30, 50, 100, 200, 400)
 CANDIDATES = (100, 200, 400, 800, 1600)
-# How much wider than under the free proxy intervals turn out, in the median of 24 targets in four worlds.
+# Ratio of the width of intervals to the width under the free proxy, median of 24 targets in four worlds.
 _WIDER, _WIDER_PAIR, _WIDER_CANDIDATES = 1.10, 1.04, 1.10
 SECONDS_ENTITY, SECONDS_FACT = 45.0, 25.0
-"""Seconds for a new entity and for each fact of it (Marchesin and Silvello, KGAccuracyEval)."""
+"""Seconds to look up a new entity and to judge each of its facts (Marchesin and Silvello, KGAccuracyEval)."""
 
 _COLUMNS = {
     "metric": pl.String,
@@ -42,13 +42,13 @@ _Pair = tuple[float, float | None]
 
 
 class _Design(NamedTuple):
-    """How wide intervals become with the number of units.
+    """Widths of intervals as a function of the number of units, for one design.
 
     Attributes:
-        unit: what is drawn.
-        most: units that there are.
-        widths: of a system and of a difference, medians, for a number of units.
-        each: judgements that a unit takes.
+        unit: kind of unit that is drawn.
+        most: number of units in the population.
+        widths: function from a number of units to the median width for a system and for a difference.
+        each: expected number of judgements for one unit.
     """
 
     unit: Unit
@@ -68,19 +68,19 @@ def plan(
 ) -> pl.DataFrame:
     """Expected widths of intervals for each metric, design and size.
 
-    The proxy says how much labels may vary; no judgement is used.
+    The free proxy supplies the variance of the labels; no judgement is used.
 
     Args:
         people: the population.
-        proxy: probabilities of the candidates.
-        metrics: names as of `owkg.estimation.measures.measure`.
-        ci: level of the intervals.
+        proxy: probability of each candidate.
+        metrics: names of metrics, as `owkg.estimation.measures.measure` accepts them.
+        ci: confidence level of the intervals. Default 0.95.
         queries: numbers of queries to draw, whole or as prefixes.
         candidates: numbers of candidates to draw.
 
     Returns:
-        Columns metric, unit, count, width (of a system, the median), width_pair (of a difference, the
-        median), judgements and hours expected.
+        Columns metric, unit, count, width (median over systems), width_pair (median over differences),
+        expected judgements and hours.
 
     Raises:
         ValueError: naming `metric`, if a metric is unknown.
@@ -97,17 +97,17 @@ def plan(
 def units_for(
     people: Population, proxy: Probabilities, widths: Mapping[str, float], *, ci: float = 0.95
 ) -> pl.DataFrame:
-    """The fewest units of each design whose intervals are as narrow as wished, before anything is judged.
+    """Smallest number of units of each design that gives intervals of a wished width, before any judgement.
 
     Args:
         people: the population.
-        proxy: probabilities of the candidates.
+        proxy: probability of each candidate.
         widths: wished width of the interval of a system, by name of the metric.
-        ci: level of the intervals.
+        ci: confidence level of the intervals. Default 0.95.
 
     Returns:
-        Columns metric, wish, unit, count, width, width_pair, judgements and hours. Where no number of units
-        is enough, count, judgements and hours are null, and the widths are those of all units.
+        Columns metric, wish, unit, count, width, width_pair, judgements and hours. If no number of units is
+        enough, count, judgements and hours are null, and the widths are for all units.
 
     Raises:
         ValueError: naming `metric` or `width`, if a metric is unknown or a width is not above 0.
@@ -124,38 +124,37 @@ def units_for(
 def after_pilot(
     drawn: DrawnPool, found: Estimate, widths: Mapping[str, float] | None = None, *, ci: float = 0.95
 ) -> pl.DataFrame:
-    """Units to draw in all, by the intervals of the units that are judged.
+    """Total number of units to draw, planned from the intervals of the judged units.
 
-    The width falls with the number n of units as t(n - 1) sqrt(g(n)), where g is the variance that the
-    allocation of the design leaves: 1/n - 1/N for whole queries, 1/n for prefixes, and the variance under the
-    proxy for candidates. The judged units are the first ones of the whole sample.
+    The width falls with the number n of units as t(n - 1) sqrt(g(n)). Here g is the variance under the
+    allocation of the design: 1/n - 1/N for whole queries, 1/n for prefixes, and the variance under the proxy
+    for candidates. The judged units are the first units of the whole sample.
 
     Args:
         drawn: the pool with its design.
         found: the estimate from the judged units, with the differences of systems.
-        widths: wished width of the interval of a system, by name of the metric; None: the widths of several
-            numbers of units.
-        ci: level of the intervals of `found`.
+        widths: wished width of the interval of a system, by name of the metric. Default None: report the
+            widths for several numbers of units.
+        ci: confidence level of the intervals of `found`. Default 0.95.
 
     Returns:
-        Columns metric, wish (null without `widths`), unit, count (units in all; null where no number is
-        enough), more (units to draw in addition to those drawn already), width, width_pair, judgements and
-        hours (both of what is not judged yet). Without `widths`, the first row of a metric has the judged
-        units.
+        Columns metric, wish (null without `widths`), unit, count (total number of units; null if no number is
+        enough), more (units to draw in addition to the drawn ones), width, width_pair, judgements and hours
+        (both for the remaining work). Without `widths`, the first row of each metric is for the judged units.
 
     Raises:
-        ValueError: naming `judged`, if fewer than 20 units are judged, or all that there are; `width` or
-            `metric`, if a wish is not above 0 or its metric is not in `found`; `plan`, if answers below the
-            pool are drawn.
+        ValueError: naming `judged`, if fewer than 20 units or all units are judged; `width` or `metric`, if a
+            wish is not above 0 or its metric is not in `found`; `plan`, if candidates below the pool or for a
+            difference were drawn.
     """
     level, done = checks.level("ci", ci), found.judged
     _require_pilot(drawn.drawing, done)
     if drawn.asked is not None and drawn.asked.pair is not None:
-        raise ArgumentError("plan", "must be absent where candidates were drawn for a difference.")
+        raise ArgumentError("plan", "must be left out if candidates were drawn for a difference.")
     chosen = {one.name: one for one in measures(found.metrics["metric"].unique().to_list(), drawn.depth)}
     wishes = [] if widths is None else [(one.name, wish) for one, wish in wished(widths, drawn.depth)]
     if lacking := [name for name, _ in wishes if name not in chosen]:
-        raise ArgumentError("width", f"must be of metrics that are estimated, got {lacking[0]}.")
+        raise ArgumentError("width", f"must name metrics that are estimated, got {lacking[0]}.")
     sizes = CANDIDATES if drawn.drawing.unit is Unit.CANDIDATES else QUERIES
     rows = []
     for name, wish in wishes or [
@@ -172,11 +171,11 @@ def after_pilot(
 
 
 def wished(widths: Mapping[str, float], depth: int) -> list[tuple[Measure, float]]:
-    """The metrics of some wishes with their widths.
+    """Metrics with their wished widths.
 
     Args:
         widths: wished widths, above 0, by name of the metric.
-        depth: of the pool.
+        depth: depth of the pool.
 
     Raises:
         ValueError: naming `metric` or `width`, if a metric is unknown or wished for twice, or a width is not
@@ -190,14 +189,14 @@ def wished(widths: Mapping[str, float], depth: int) -> list[tuple[Measure, float
     if not names:
         raise ArgumentError("width", "must name at least one metric, got none.")
     if again := [name for name in names if names.count(name) > 1]:
-        raise ArgumentError("width", f"must be of each metric once, got {again[0]} twice.")
+        raise ArgumentError("width", f"must name each metric once, got {again[0]} twice.")
     return found
 
 
 def _row(
     of: Measure, design: _Design, count: int | None, *, wish: float | None = None, done: int = 0
 ) -> dict[str, object]:
-    """A row of a plan; where no number is enough, with the widths of all units."""
+    """A row of a plan; if no number of units is enough, with the widths for all units."""
     width, pair = design.widths(design.most if count is None else count)
     row: dict[str, object] = {"metric": of.name, "wish": wish, "unit": str(design.unit), "count": count}
     judgements = hours = None
@@ -211,8 +210,7 @@ def _row(
 
 
 def _fewest(design: _Design, wish: float, least: int) -> int | None:
-    """The smallest number of units, from `least`, whose width is at most the wished one; None: there is
-    none."""
+    """Smallest number of units, from `least`, with at most the wished width; None if no number is enough."""
     low, high = least, design.most
     if low > high or design.widths(high)[0] > wish:
         return None
@@ -223,7 +221,7 @@ def _fewest(design: _Design, wish: float, least: int) -> int | None:
 
 
 def _designs(of: Measure, people: Population, proxy: Probabilities, level: float) -> list[_Design]:
-    """The designs that answer a metric, as the free proxy foresees them."""
+    """Designs that answer a metric, with widths predicted by the free proxy."""
     size, systems = len(people.queries), len(people.models)
     whole = _deviations(spread(of, people, proxy), systems)
     found = [
@@ -251,7 +249,7 @@ def _designs(of: Measure, people: Population, proxy: Probabilities, level: float
 
 
 def _piloted(of: Measure, drawn: DrawnPool, found: Estimate, level: float) -> _Design:
-    """A design, as the intervals of its judged units foresee it."""
+    """A design with widths predicted from the intervals of its judged units."""
     people, drawing, done = drawn.people, drawn.drawing, found.judged
     now = np.concatenate(
         [
@@ -280,27 +278,27 @@ def _piloted(of: Measure, drawn: DrawnPool, found: Estimate, level: float) -> _D
 
 
 def _require_pilot(drawing: Drawing, judged: int) -> None:
-    """Raises ValueError naming `plan` or `judged`, if nothing follows from so many judged units."""
+    """Raise ValueError naming `plan` or `judged`, if the judged units do not allow a plan."""
     if drawing.unit is Unit.BELOW:
-        raise ArgumentError("plan", "must be absent where answers below the pool are drawn.")
+        raise ArgumentError("plan", "must be left out if answers below the pool are drawn.")
     if judged < FEW_QUERIES:
         raise ArgumentError(
             "judged",
-            f"must be of at least {FEW_QUERIES} drawn {drawing.unit} to plan from, got {judged}: the "
-            "intervals of fewer say little of what more would give.",
+            f"must cover at least {FEW_QUERIES} drawn {drawing.unit} for a plan, got {judged}, because the "
+            "intervals from fewer are too uncertain.",
         )
     if judged == len(drawing.frame):
         raise ArgumentError("judged", f"must leave something to judge: all {judged:,} {drawing.unit} are.")
 
 
 def _deviations(covariance: np.ndarray, systems: int) -> _Pair:
-    """Median deviation of a query's value: of systems, and of pairs."""
+    """Median standard deviation of the value of a query: over systems, and over pairs."""
     to = contrasts(systems, pairs=True)
     return _medians(np.sqrt(np.maximum(np.einsum("ts,su,tu->t", to, covariance, to), 0)), systems)
 
 
 def _medians(each: Float[np.ndarray, "targets"], systems: int) -> _Pair:
-    """The median of the systems, and of the pairs; None: there are none."""
+    """Median over the systems, and over the pairs (None if there are no pairs)."""
     pairs = each[systems:]
     return float(np.median(each[:systems])), float(np.median(pairs)) if len(pairs) else None
 
@@ -318,7 +316,7 @@ def _variances(
     frame: Int[np.ndarray, "units"],
     stratum: Int[np.ndarray, "units"],
 ) -> Float[np.ndarray, "targets strata"]:
-    """Variances of what candidates add to systems and pairs under the proxy, summed over each stratum."""
+    """Variances under the proxy of what candidates add to systems and pairs, summed over each stratum."""
     added = contrasts(len(people.models), pairs=True) @ contributions(of, people, frame)
     each = added**2 * proxy[frame] * (1 - proxy[frame])
     return np.stack([np.bincount(stratum, one) for one in each])

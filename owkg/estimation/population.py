@@ -1,4 +1,4 @@
-"""The population that judging is about: every query, the pooled lists, and what is known of their answers."""
+"""Population of a judging task: all queries, the pooled lists, and the known labels of their answers."""
 
 from typing import NamedTuple
 
@@ -14,23 +14,24 @@ from owkg.judge.runs import ranked
 from owkg.judge.schema import ASKED
 
 UNKNOWN = -1
-"""The label of a candidate that nobody has judged."""
+"""Label of an unjudged candidate."""
 
 _PAIR = ["query", "answer"]
 
 
 class Population(NamedTuple):
-    """All queries with the pooled lists of all systems, and the answers that are known before anybody judges.
+    """All queries with the pooled lists of all systems, and the answers known before judging.
 
     Attributes:
         models: names of the systems, ascending.
-        queries: columns query, side, entity, relation; a row a query, by its text.
-        answers: the answer of each candidate; candidates stand by query and answer.
-        query: of each candidate, the row of `queries`.
-        slot: the candidate at each rank of each list, [systems, queries, depth]; the number of candidates
-            where a list has ended.
-        label: of each candidate, 1 (known to be true), 0 (known to be wrong) or `UNKNOWN`.
-        outside: for each query, known answers that no list holds within the depth.
+        queries: table with columns query, side, entity, relation; one row for each query, ordered by its
+            text.
+        answers: answer of each candidate; candidates are ordered by query and answer.
+        query: row of `queries` for each candidate.
+        slot: candidate at each rank of each list, [systems, queries, depth]; the number of candidates beyond
+            the end of a list.
+        label: label of each candidate: 1 (known to be true), 0 (known to be wrong) or `UNKNOWN`.
+        outside: number of known answers of each query that no list holds within the depth.
     """
 
     models: tuple[str, ...]
@@ -43,17 +44,17 @@ class Population(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many answers of each list are pooled."""
+        """Number of answers of each list that are pooled."""
         return self.slot.shape[2]
 
     @property
     def unknown(self) -> Int[np.ndarray, "unknown"]:
-        """The candidates that nobody has judged, ascending."""
+        """The unjudged candidates, ascending."""
         return np.flatnonzero(self.label == UNKNOWN)
 
     @property
     def places(self) -> Int[np.ndarray, "systems candidates"]:
-        """The rank of each candidate in each system's list, 0 where the list does not hold it."""
+        """Rank of each candidate in the list of each system, 0 if the list does not hold it."""
         found = np.zeros((len(self.models), len(self.answers) + 1), np.int32)
         rows = np.arange(len(self.models))[:, None]
         flat = self.slot.reshape(len(self.models), -1)
@@ -61,14 +62,14 @@ class Population(NamedTuple):
         return found[:, :-1]
 
     def relevant(self, labels: Float[np.ndarray, "*draws candidates"]) -> Float[np.ndarray, "*draws queries"]:
-        """Relevant answers of each query under some labels, known answers outside the pool included."""
+        """Number of relevant answers of each query under given labels, including those outside the pool."""
         size = len(self.queries)
         if labels.ndim == 1:
             return self.outside + np.bincount(self.query, labels, size)
         return np.stack([self.relevant(one) for one in labels])
 
     def part(self, rows: Int[np.ndarray, "n"]) -> "Population":
-        """The population of some queries, in ascending order of their rows."""
+        """The population restricted to some queries, in ascending order of their rows."""
         kept = np.unique(rows)
         at = np.full(len(self.queries), -1, np.int64)
         at[kept] = np.arange(len(kept))
@@ -86,16 +87,16 @@ class Population(NamedTuple):
         )
 
     def asked(self) -> pl.DataFrame:
-        """Columns query, side, entity, relation, answer of all candidates."""
+        """Table of all candidates, columns query, side, entity, relation, answer."""
         return self.queries[self.query].with_columns(self.answers.alias("answer"))
 
     def pairs(self, candidates: Int[np.ndarray, "n"]) -> pl.DataFrame:
-        """Columns query, side, entity, relation, answer of some candidates, in their order."""
+        """Table of some candidates in the given order, columns query, side, entity, relation, answer."""
         asked = self.queries[self.query[candidates]]
         return asked.with_columns(self.answers.gather(candidates).alias("answer"))
 
     def labelled(self, qrels: pl.DataFrame) -> Int[np.ndarray, "candidates"]:
-        """The relevance of each candidate in some judgements, `UNKNOWN` where they say nothing."""
+        """Relevance of each candidate in some judgements, `UNKNOWN` if they do not judge it."""
         said = qrels.filter(pl.col("relevance") != POOLED).select(
             *_PAIR, (pl.col("relevance") > 0).cast(pl.Int8)
         )
@@ -107,15 +108,16 @@ class Population(NamedTuple):
 def population(
     run: pl.DataFrame, depth: int, known: pl.DataFrame | None = None, *, more: pl.DataFrame | None = None
 ) -> Population:
-    """The population of some runs, pooled to a depth.
+    """Population of some runs, pooled to a depth.
 
     Args:
-        run: columns model, query, side, entity, relation, answer, score; the known answers of train and valid
-            left out.
-        depth: how many answers of each list are pooled, at least 1.
-        known: judgements that stand before anything is drawn, such as the answers of the test split.
-            Judgements of queries that the runs do not answer are left out. None: nothing is known.
-        more: candidates that no list holds, columns query, side, entity, relation, answer; None: none.
+        run: table with columns model, query, side, entity, relation, answer, score, without the known answers
+            of train and valid.
+        depth: number of answers of each list that are pooled, at least 1.
+        known: judgements made before the draw, such as the answers of the test split. Judgements of queries
+            that the runs do not answer are ignored. Default None: nothing is known.
+        more: candidates that no list holds, columns query, side, entity, relation, answer. Default None:
+            none.
 
     Raises:
         ValueError: if a frame is malformed, or the run is empty.

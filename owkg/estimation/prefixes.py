@@ -1,4 +1,4 @@
-"""Randomised prefixes: lists judged from the top to a random depth, or to their first relevant answer."""
+"""Randomised prefixes: lists judged from the top down to a random depth or their first relevant answer."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -7,9 +7,9 @@ from owkg.estimation.measures import Measure, none_before
 from owkg.estimation.population import UNKNOWN, Population
 
 SURE = 3
-"""Ranks that every drawn query is judged down to."""
+"""Depth to which every drawn query is judged."""
 BEYOND = 0.34
-"""Probability that a drawn query is judged below them."""
+"""Probability that a drawn query is judged below this depth."""
 
 
 def reach(depth: int, *, sure: int = SURE, beyond: float = BEYOND) -> Float[np.ndarray, "depth"]:
@@ -18,7 +18,7 @@ def reach(depth: int, *, sure: int = SURE, beyond: float = BEYOND) -> Float[np.n
 
 
 def first_relevant(rels: Float[np.ndarray, "*lists depth"]) -> Float[np.ndarray, "*lists depth"]:
-    """P(the first relevant answer stands at rank r), for labels, probabilities or corrected labels."""
+    """P(the first relevant answer is at rank r), for labels, probabilities or corrected labels."""
     return rels * none_before(rels)
 
 
@@ -28,20 +28,21 @@ def needed(
     rows: Int[np.ndarray, "n"],
     deep: Int[np.ndarray, "n"],
 ) -> Bool[np.ndarray, "candidates"]:
-    """The candidates whose labels are still needed, given some labels.
+    """Mask of the candidates whose labels are still needed, given the labels so far.
 
-    A list needs the labels of its answers from the top, to the depth of its query or to its first relevant
-    answer. Unknown ones count as not relevant, so that the answer is everything that may still be needed.
+    A list needs the labels of its answers from the top down to the depth of its query or to its first
+    relevant answer. Unknown answers count as not relevant, so the mask holds every candidate that may still
+    be needed.
 
     Args:
         people: the population.
         labels: 1, 0 or `UNKNOWN`.
-        rows: the drawn queries.
-        deep: the depth that each may be judged to.
+        rows: rows of the drawn queries.
+        deep: depth to which each drawn query may be judged.
     """
     slot = people.slot[:, rows]
     label = np.append(labels, 0)[slot]
-    found = np.cumsum(label == 1, axis=-1) - (label == 1) > 0  # a relevant answer stands above
+    found = np.cumsum(label == 1, axis=-1) - (label == 1) > 0  # a relevant answer is above
     wanted = (
         ~found & (np.arange(people.depth) < deep[:, None]) & (label == UNKNOWN) & (slot < len(people.answers))
     )
@@ -61,15 +62,15 @@ def of_prefixes(
 ) -> Float[np.ndarray, "systems n"]:
     """Unbiased values of a metric of the first relevant answer, one for each drawn query and system.
 
-    sum over r of w_r [p_r + 1{L >= r} / pi_r (1{first = r} - p_r)].
+    The value is the sum over r of w_r [p_r + 1{L >= r} / pi_r (1{first = r} - p_r)].
 
     Args:
-        of: RR or Success.
+        of: the metric, RR or Success.
         people: the population.
-        labels: of the candidates; those below a prefix are not looked at.
-        probabilities: of the free proxy, with known labels.
-        rows: the drawn queries.
-        deep: L, the depth of each.
+        labels: labels of the candidates; labels below a prefix are ignored.
+        probabilities: probabilities of the free proxy, with known labels as 0 and 1.
+        rows: rows of the drawn queries.
+        deep: L, the depth of each drawn query.
         reached: pi_r.
     """
     assert of.first is not None
@@ -87,13 +88,13 @@ def cut_variance(
     reached: Float[np.ndarray, "depth"],
     to: Float[np.ndarray, "targets systems"],
 ) -> Float[np.ndarray, "targets n"]:
-    """Unbiased variances that the random depth gives to the values of `of_prefixes`, for each drawn query.
+    """Unbiased variance of each value of `of_prefixes` that is due to the random depth.
 
-    sum over r and s of d_r d_s (pi_m / (pi_r pi_s) - 1) 1{L >= m} / pi_m, where m is the deeper one of r and
-    s, and d_r = w_r (1{first = r} - p_r): Horvitz and Thompson's estimate of the variance.
+    This is the Horvitz-Thompson estimate of the variance: the sum over r and s of d_r d_s (pi_m / (pi_r pi_s)
+    - 1) 1{L >= m} / pi_m, where m is the deeper of r and s, and d_r = w_r (1{first = r} - p_r).
 
     Args: as `of_prefixes`, and
-        to: of `owkg.estimation.targets.contrasts`.
+        to: rows of `owkg.estimation.targets.contrasts`.
     """
     assert of.first is not None
     expected, found, within = _firsts(people, labels, probabilities, rows, deep)
@@ -105,8 +106,7 @@ def cut_variance(
 def _firsts(
     people: Population, labels: np.ndarray, probabilities: np.ndarray, rows: np.ndarray, deep: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Whether the first relevant answer stands at each rank, by the proxy and by labels, and what is within
-    reach."""
+    """P(first relevant answer at rank r) by the proxy, the same by labels, and the ranks in reach."""
     slot = people.slot[:, rows]
     expected = first_relevant(np.append(probabilities, 0.0)[slot])
     within = np.arange(people.depth) < deep[:, None]

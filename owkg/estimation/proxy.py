@@ -1,9 +1,10 @@
-"""The free proxy: how probable it is that an unjudged candidate is true, learnt from known answers alone.
+"""The free proxy: probability that an unjudged candidate is true, learnt from known answers only.
 
-Where a system lists known answers it lists unknown true ones as well. A logistic regression predicts from the
-places of a candidate in all lists whether it is a known answer, s = P(known). If a share a of the true
-answers is known, whichever they are, then P(true | unknown) = s (1 - a) / (a (1 - s)). A wrong a or a bad fit
-costs width and no coverage: probabilities enter estimates as covariates and sizes of strata only.
+Systems that rank known answers high also rank unknown true answers high. From the places of a candidate in
+all lists, a logistic regression predicts whether it is a known answer, s = P(known). If a share a of the true
+answers is known, independently of the candidate, then P(true | unknown) = s (1 - a) / (a (1 - s)). A wrong a
+or a bad fit makes intervals wider but does not harm their coverage, because probabilities enter estimates
+only as covariates and for the sizes of strata.
 """
 
 from collections.abc import Mapping
@@ -20,22 +21,22 @@ from owkg.estimation.population import UNKNOWN, Population
 Features = Float[np.ndarray, "candidates features"]
 Probabilities = Float[np.ndarray, "candidates"]
 
-_ROWS = 200_000  # that a fit takes, evenly spread
+_ROWS = 200_000  # most rows of a fit, evenly spread
 _STEPS = 25
-_RIDGE = 1e-3  # of standardised features, per row
+_RIDGE = 1e-3  # ridge of standardised features, per row
 _LEAST, _MOST = 1e-4, 0.98
 FOLDS = 5
 _TOP = (3, 10)
 SEVERAL = 50
-"""Judged units from which each proxy has a slope of its own."""
+"""Fewest judged units for which each proxy has its own slope."""
 
 
 def features(people: Population) -> Features:
-    """What lists say of each candidate, standardised.
+    """Features of each candidate from its places in the lists, standardised.
 
-    The log rank in each list (one below its end where the list does not hold the candidate), the mean of
-    1/rank, the best log rank, the share of lists with it among their first 3 and 10, and the log number of
-    known answers to the query.
+    The features are the log rank in each list (one below its end if the list does not hold the candidate),
+    the mean of 1/rank, the best log rank, the share of lists with the candidate among their first 3 and first
+    10 answers, and the log of 1 plus the number of known answers to the query.
     """
     places = people.places
     held = places > 0
@@ -54,7 +55,7 @@ def features(people: Population) -> Features:
 
 
 def known_share_probabilities(known: Probabilities, share: float) -> Probabilities:
-    """P(true | unknown) from P(known), if a share of the true answers is known: s (1 - a) / (a (1 - s))."""
+    """P(true | unknown) from P(known), if a share a of the true answers is known: s (1 - a) / (a (1 - s))."""
     s = np.minimum(known, 1 - 1e-9)
     return np.clip(s * (1 - share) / (share * (1 - s)), _LEAST, _MOST)
 
@@ -62,15 +63,16 @@ def known_share_probabilities(known: Probabilities, share: float) -> Probabiliti
 def free_proxy(
     people: Population, *, known_share: float = 0.5, table: Features | None = None
 ) -> Probabilities:
-    """The probability that each candidate is true, from known answers; known labels stay as they are.
+    """Probability that each candidate is true, learnt from known answers; known labels stay 0 and 1.
 
-    Halves of the queries predict each other, so that no query's known answers enter its own probabilities.
+    Each half of the queries predicts the other half, so that the known answers of a query do not enter its
+    own probabilities.
 
     Args:
         people: the population.
-        known_share: guess of the share of true answers that is known, in (0, 1). It sets the scale of the
-            probabilities only.
-        table: of `features`; None: computed.
+        known_share: guess of the share of true answers that are known, in (0, 1). Default 0.5. It affects
+            only the scale of the probabilities.
+        table: result of `features`. Default None: computed here.
 
     Raises:
         ValueError: if `known_share` is out of range.
@@ -93,17 +95,18 @@ def refitted(
     *,
     table: Features | None = None,
 ) -> tuple[list[Probabilities], Int[np.ndarray, "n"]]:
-    """Probabilities that also use what annotators said, one array for each fold, without its own queries.
+    """Probabilities refitted to the labels of annotators, one array per fold, without queries of the fold.
 
     Args:
         people: the population.
-        labels: of the judged candidates, `UNKNOWN` elsewhere; candidates known before count as unjudged.
+        labels: labels of the judged candidates, `UNKNOWN` elsewhere; candidates known before count as
+            unjudged.
         prior: the free proxy, whose logit is one more feature.
-        rows: the drawn queries.
-        table: of `features`; None: computed.
+        rows: rows of the drawn queries.
+        table: result of `features`. Default None: computed here.
 
     Returns:
-        The probabilities, and the fold of each drawn query.
+        The probabilities of each fold, and the fold of each drawn query.
     """
     fold = np.arange(len(rows)) % FOLDS
     of_query = np.full(len(people.queries), -1)
@@ -124,27 +127,28 @@ def refitted(
 
 
 def filled(people: Population, probabilities: Probabilities) -> Probabilities:
-    """The probabilities of unknown candidates, and the labels of the others."""
+    """The probabilities of unknown candidates, with the known labels in place of the other probabilities."""
     return np.where(people.label == UNKNOWN, probabilities, people.label)
 
 
 def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilities:
-    """Probabilities that somebody else gives: a language model, a rule, votes.
+    """Probabilities from another source, such as a language model, a rule, or votes.
 
     Args:
         people: the population.
-        frame: columns query, answer, probability, in [0, 1], for every unknown candidate. Other rows are left
-            out.
-        name: of the source, for messages.
+        frame: table with columns query, answer, probability (in [0, 1]), with every unknown candidate. Other
+            rows are ignored.
+        name: name of the source, for error messages.
 
     Raises:
-        ValueError: naming `proxy`, if a candidate is missing, or a probability is outside [0, 1].
+        ValueError: naming `proxy`, if a candidate is missing or given twice, or a probability is outside [0,
+            1].
     """
     lacking = {"query", "answer", "probability"} - set(frame.columns)
     if lacking:
         raise ArgumentError(
             "proxy",
-            f"{name}: must have the columns query, answer, probability, without {sorted(lacking)[0]}.",
+            f"{name}: must have the columns query, answer, probability, but has no {sorted(lacking)[0]}.",
         )
     number = frame["probability"].cast(pl.Float64, strict=False)
     bad = ~number.is_between(0, 1).fill_null(value=False)
@@ -166,7 +170,7 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
         query, answer = pairs.row(row)
         raise ArgumentError(
             "proxy",
-            f"{name}: must give every unjudged candidate a probability, got none for {answer!r} to "
+            f"{name}: must have a probability for every unjudged candidate, got none for {answer!r} to "
             f"{query!r}.",
         )
     return filled(people, found.fill_null(0.0).to_numpy())
@@ -175,15 +179,16 @@ def proxy_of(people: Population, frame: pl.DataFrame, name: str) -> Probabilitie
 def joined_proxies(
     people: Population, own: Probabilities, others: Mapping[str, pl.DataFrame], judged: int
 ) -> tuple[list[Probabilities], list[str]]:
-    """The probabilities that estimates regress on, and notes.
+    """Probabilities on which estimates regress, and notes.
 
-    With fewer than 50 judged units several slopes are too many: the probabilities are averaged.
+    With fewer than 50 judged units, the probabilities of all sources are averaged, because a slope for each
+    source would need more units.
 
     Args:
         people: the population.
         own: the free proxy.
-        others: of others by name, as `proxy_of` takes.
-        judged: units that are judged.
+        others: tables of further probabilities by name, as `proxy_of` takes.
+        judged: number of judged units.
 
     Raises:
         ValueError: naming `proxy`, as `proxy_of`.
@@ -223,7 +228,7 @@ def _predicted(
         slope = design.T @ (target - p) - penalty * weights
         curve = (design * np.maximum(p * (1 - p), 1e-9)[:, None]).T @ design + np.diag(penalty + 1e-9)
         move = np.linalg.solve(curve, slope)
-        # Far from the optimum a whole step may overshoot.
+        # Far from the optimum, a full step may overshoot.
         while (then := loss(weights + move)) > now and np.abs(move).max() > 1e-10:
             move = move / 2
         weights, now = weights + move, min(now, then)

@@ -1,4 +1,4 @@
-"""The difference estimator with leave-one-out slopes: means over queries from a few drawn at random."""
+"""Difference estimator with leave-one-out slopes: means over queries from a random sample of them."""
 
 from typing import NamedTuple
 
@@ -8,20 +8,20 @@ from scipy import special
 
 from owkg.stats import interval
 
-# Draws that the variance under the proxy counts for, as a floor of the residual variance.
+# Weight, in draws, of the variance under the proxy as a floor of the residual variance.
 _FLOOR = 20
-_RIDGE = 0.02  # of several covariates
-# Sampled values that differ from what was known before; fewer join exact limits.
+_RIDGE = 0.02  # ridge of the slopes, if there are several covariates
+# Fewest sampled values that judging changed for limits without exact ones.
 FEW_CHANGES = 5
 
 
 class Sample(NamedTuple):
-    """Queries that were drawn, stratum by stratum.
+    """Drawn queries, by stratum.
 
     Attributes:
-        rows: of the population.
-        stratum: of each.
-        sizes: N_h, queries of each stratum.
+        rows: rows of the queries in the population.
+        stratum: stratum of each drawn query.
+        sizes: N_h, the number of queries in each stratum of the population.
     """
 
     rows: Int[np.ndarray, "n"]
@@ -30,23 +30,23 @@ class Sample(NamedTuple):
 
     @property
     def drawn(self) -> Int[np.ndarray, "strata"]:
-        """n_h, drawn queries of each stratum."""
+        """n_h, the number of drawn queries in each stratum."""
         return np.bincount(self.stratum, minlength=len(self.sizes))
 
     @property
     def weights(self) -> Float[np.ndarray, "n"]:
-        """N_h / n_h of each query, over N: they add up to 1."""
+        """N_h / n_h of each query, divided by N; the weights add up to 1."""
         return (self.sizes / np.maximum(self.drawn, 1))[self.stratum] / self.sizes.sum()
 
 
 class Fitted(NamedTuple):
-    """Means over a population, estimated.
+    """Estimated means over a population.
 
     Attributes:
-        mean: of each target.
-        variance: of its error.
-        freedom: degrees of freedom of the variance, by Satterthwaite.
-        r: correlation between the values and their prediction; 0 where nothing is predicted.
+        mean: estimate for each target.
+        variance: variance of each estimate.
+        freedom: degrees of freedom of each variance, by Satterthwaite.
+        r: correlation between the values and their prediction; 0 without a prediction.
     """
 
     mean: Float[np.ndarray, "targets"]
@@ -66,18 +66,20 @@ def fitted(
 ) -> Fitted:
     """Means of y over the population, with the help of covariates whose population means are 0.
 
-    y_i - b_(-i) x_i is averaged, b_(-i) the slope without query i, so that the variance of what is left is
-    the variance of the estimate. The residual variance counts as many draws of `floor`, the variance that the
-    proxy itself leaves, so that a sample without the rare large residual does not promise too much.
+    The estimate averages y_i - b_(-i) x_i, where b_(-i) is the slope without query i, so the variance of
+    these residuals is the variance of the estimate. The residual variance includes `floor`, the variance
+    under the proxy itself, with the weight of 20 draws. A sample that lacks the rare large residual therefore
+    does not yield an interval that is too narrow.
 
     Args:
         y: values of the drawn queries.
-        x: their covariates minus the means of these over the population.
-        sample: how they were drawn.
-        floor: for each target.
-        of_these: whether the population is meant, rather than queries like it, of which it is a sample.
-        finite: whether the variance shrinks as the sample nears the population; not where the values of
-            drawn queries are themselves estimates.
+        x: covariates of the drawn queries minus the population means of the covariates.
+        sample: the drawn queries and their strata.
+        floor: variance of each target under the proxy.
+        of_these: True (default): the means are over this population; False: over a larger one from which this
+            population is itself a random sample.
+        finite: whether the variance shrinks as the sample nears the population. Default True; pass False if
+            the values of drawn queries are themselves estimates.
     """
     count, size = y.shape[1], int(sample.sizes.sum())
     weight = sample.weights
@@ -89,7 +91,7 @@ def fitted(
     each = squares / np.maximum(drawn - 1, 1)
     pooled = squares.sum(1) / max(count - len(sample.sizes), 1)
     floored = (squares.sum(1) + _FLOOR * floor) / (count - len(sample.sizes) + _FLOOR)
-    # A stratum of one query has the pooled variance.
+    # A stratum with one drawn query has the pooled variance.
     each = np.where(drawn > 1, each, pooled[:, None])
     rest = 1 - drawn / sample.sizes if of_these and finite else np.ones(len(drawn))
     parts = share**2 * each * rest / np.maximum(drawn, 1)
@@ -109,7 +111,7 @@ def fitted(
 
 
 def _left(y: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """What covariates leave of y: y_i - b_(-i) x_i, by the closed form of regression without one row."""
+    """Residuals y_i - b_(-i) x_i, by the closed form of leave-one-out regression."""
     table = np.moveaxis(x, 0, -1)
     design = np.concatenate([np.ones((*y.shape, 1)), table], axis=-1)
     root = np.sqrt(weight)
@@ -128,7 +130,7 @@ def _left(y: np.ndarray, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _by_stratum(values: np.ndarray, sample: Sample) -> np.ndarray:
-    """Sums of each stratum, [targets, strata]."""
+    """Sums over each stratum, [targets, strata]."""
     member = (sample.stratum[:, None] == np.arange(len(sample.sizes))).astype(float)
     return values @ member
 
@@ -139,14 +141,14 @@ def _centred(values: np.ndarray, sample: Sample) -> np.ndarray:
 
 
 def t_quantile(freedom: Float[np.ndarray, "*shape"], level: float) -> Float[np.ndarray, "*shape"]:
-    """Student's quantile of a two-sided interval."""
+    """Student's quantile for a two-sided interval."""
     return special.stdtrit(freedom, (1 + level) / 2)
 
 
 def wilson(
     found: Fitted, level: float, queries: int
 ) -> tuple[Float[np.ndarray, "targets"], Float[np.ndarray, "targets"]]:
-    """Wilson's limits of means in [0, 1], on as many draws as would scatter so (Korn and Graubard 1998)."""
+    """Wilson's limits of means in [0, 1], with the effective number of draws (Korn and Graubard 1998)."""
     m = np.clip(found.mean, 0, 1)
     z = special.ndtri((1 + level) / 2)
     shrink = (z / t_quantile(found.freedom, level)) ** 2
@@ -160,7 +162,7 @@ def wilson(
 
 
 def most_changed(changed: int, drawn: int, population: int, level: float) -> int:
-    """The most queries that may have changed if so many drawn ones have: Clopper and Pearson's limit."""
+    """Upper limit of the number of changed queries in the population, by Clopper and Pearson."""
     if drawn >= population:
         return changed
     tail = 1 - (1 - level) / 2

@@ -1,4 +1,4 @@
-"""Predictions of each relation by themselves: each a promise of its own, or all together."""
+"""Tests of predictions by relation: a separate promise for each relation, or one for all together."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -22,17 +22,17 @@ from owkg.estimation.nested_sets import Nested, tested_sets
 from owkg.stats.corrections import holm
 
 LEAST_TESTED = 30
-"""Candidates of a relation; where it has fewer, all of them are judged."""
+"""Fewest candidates of a relation for a test; in a smaller relation, all are judged."""
 
 
 class OfRelation(NamedTuple):
-    """What is known of the candidates of one relation.
+    """Result of the test of the candidates of one relation.
 
     Attributes:
-        relation: its number.
+        relation: number of the relation.
         found: the test of its candidates.
-        state: the same as that of the test, or after correction for the number of relations.
-        p_value: after that correction; None without one.
+        state: state of the test, or the state after correction for the number of relations.
+        p_value: p-value after this correction; None without correction.
     """
 
     relation: int
@@ -50,24 +50,24 @@ def by_relation(
     level: float = 0.95,
     simultaneous: bool = False,
 ) -> tuple[OfRelation, ...]:
-    """Whether the candidates of each relation have a precision, each judged one by one in random order.
+    """Test of whether the candidates of each relation have a precision, judged one by one in random order.
 
-    Each relation is a promise of its own: one that is accepted lacks the precision with a probability of at
-    most 1 - level. With `simultaneous` the probability that any accepted one lacks it is at most 1 - level
-    (Holm's method on 1 / evidence; limits by Bonferroni). Relations of fewer than 30 candidates are accepted
-    only for certain.
+    Each relation is a separate promise: a relation that lacks the precision is accepted with a probability
+    of at most 1 - level. With `simultaneous`, the probability that any such relation is accepted is at most
+    1 - level (Holm's method on 1 / evidence; limits by Bonferroni). Relations with fewer than 30 candidates
+    are accepted only for certain.
 
     Args:
-        labels: of all candidates, 1 (right), 0 (wrong) or -1 (not judged), [candidates].
-        order: places in the order of the draw, each once, [candidates]. Within each relation the judged ones
-            are the first ones.
+        labels: labels of all candidates, 1 (right), 0 (wrong) or -1 (not judged), [candidates].
+        order: places in the order of the draw, each once, [candidates]. Within each relation the judged
+            candidates come first.
         relations: number of the relation of each candidate, [candidates].
-        precision: wanted, in (0, 1].
-        level: of confidence, at least 0.65.
-        simultaneous: whether all accepted relations together are promised.
+        precision: the wanted precision, in (0, 1].
+        level: confidence level, at least 0.65. Default 0.95.
+        simultaneous: whether the level holds for all accepted relations together. Default False.
 
     Raises:
-        ValueError: naming `relations` if it has another length than `labels`; otherwise as `one_set`.
+        ValueError: naming `relations` if its length differs from `labels`; otherwise as `one_set`.
     """
     wanted, sure = checked_targets(precision, level)
     together = checks.flag("simultaneous", simultaneous)
@@ -84,7 +84,7 @@ def by_relation(
 
 
 def _holm(found: Mapping[int, OneSet], alpha: float) -> tuple[OfRelation, ...]:
-    """States by Holm's method: 1 / the largest evidence so far is a p-value at any time."""
+    """States by Holm's method, where 1 / the largest evidence so far is a p-value at any time."""
     raw = {
         one: min(1.0, 1 / max(test.evidence, 1e-300))
         for one, test in found.items()
@@ -109,21 +109,21 @@ def nested_by_relation(
     level: float = 0.95,
     simultaneous: bool = False,
 ) -> tuple[OfRelation, ...]:
-    """The largest nested set of each relation that has a precision, from draws of fixed sizes.
+    """Largest nested set of each relation that has a precision, from draws of fixed sizes.
 
     Args:
-        labels: of the candidates of all regions, in the order in which they would be accepted: 1 (right), 0
-            (wrong) or -1 (not judged), [candidates].
+        labels: labels of the candidates of all regions, in the order of acceptance: 1 (right), 0 (wrong) or
+            -1 (not judged), [candidates].
         order: places in the order of the draw, each once, [candidates].
         relations: number of the relation of each candidate, [candidates].
-        drawn: for each relation, the size of the draw; regions of fewer than 30 candidates are judged
-            completely, whatever it says.
-        precision: wanted, in (0, 1].
-        level: of confidence.
-        simultaneous: whether all accepted sets together are promised, by Bonferroni.
+        drawn: size of the draw for each relation. Regions with fewer than 30 candidates are always judged
+            completely.
+        precision: the wanted precision, in (0, 1].
+        level: confidence level. Default 0.95.
+        simultaneous: whether the level holds for all accepted sets together, by Bonferroni. Default False.
 
     Raises:
-        ValueError: naming `drawn` if a relation lacks its number or has more than its candidates; otherwise
+        ValueError: naming `drawn` if it lacks a relation, or exceeds the number of its candidates; otherwise
             as `nested` and `by_relation`.
     """
     wanted, sure = checked_targets(precision, level)
@@ -134,7 +134,7 @@ def nested_by_relation(
     result = []
     for one, (said, places) in groups.items():
         if one not in drawn:
-            raise ArgumentError("drawn", f"must have a number for each relation, got none for {one}.")
+            raise ArgumentError("drawn", f"must have a size for each relation, got none for {one}.")
         count = len(places) if len(places) < LEAST_TESTED else drawn[one]
         count = checks.whole("drawn", count, 1)
         if not len(said) <= count <= len(places):
@@ -151,11 +151,13 @@ def nested_by_relation(
 def _groups(
     labels: ArrayLike, order: ArrayLike, relations: ArrayLike
 ) -> dict[int, tuple[Int[np.ndarray, "judged"], Int[np.ndarray, "size"]]]:
-    """For each relation, labels of its judged candidates and places of all, in the order of the draw."""
+    """Labels of judged candidates and places of all, by relation, in the order of the draw."""
     said, places = labels_and_order(labels, order)
     of = checks.integer("relations", relations, 0)
     if of.shape != said.shape:
-        raise ArgumentError("relations", f"must have one entry a candidate, {len(said)}, got {of.size}.")
+        raise ArgumentError(
+            "relations", f"must have one entry for each of {len(said)} candidates, got {of.size}."
+        )
     # A stable sort keeps the order of the draw within each relation.
     sorted_places = places[np.argsort(of[places], kind="stable")]
     names, starts = np.unique(of[sorted_places], return_index=True)

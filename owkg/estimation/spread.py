@@ -1,4 +1,4 @@
-"""The variance that a proxy itself leaves: labels drawn independently with its probabilities."""
+"""Variance of metrics under a proxy: labels drawn independently with its probabilities."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,22 +8,22 @@ from owkg.estimation.population import UNKNOWN, Population
 from owkg.estimation.prefixes import first_relevant, of_prefixes
 
 DRAWS = 24
-_QUERIES = 4000  # more of them change the mean of a variance little
+_QUERIES = 4000  # most queries; more change the mean of a variance little
 
 
 def spread(
     of: Measure, people: Population, probabilities: Float[np.ndarray, "candidates"], *, seed: int = 0
 ) -> Float[np.ndarray, "systems systems"]:
-    """Mean over the queries of the covariance of a metric's values between systems, under independent labels.
+    """Covariance of the values of a metric between systems under independent labels, mean over queries.
 
-    For a micro metric the values are sums over answers minus the expected ratio times the answers, over the
-    mean number of answers.
+    For a micro metric, the value of a query is the sum over its answers minus the expected ratio times its
+    number of answers, divided by the mean number of answers.
 
     Args:
         of: the metric.
         people: the population.
-        probabilities: of each candidate; known labels as 0 and 1.
-        seed: of the draws.
+        probabilities: probability of each candidate, with known labels as 0 and 1.
+        seed: seed of the simulated labels. Default 0.
     """
     random = np.random.default_rng(seed)
     size = len(people.queries)
@@ -45,7 +45,7 @@ def spread(
         found = _scores(of, people, drawn, probabilities, rows)
         mean += found
         products += found @ found.T
-    # The sums over draws and queries of squares around each query's own mean.
+    # Sums over draws and queries of squared deviations from the mean of each query.
     total = products - (mean @ mean.T) / DRAWS
     return total / (DRAWS - 1) / len(people.queries)
 
@@ -58,14 +58,14 @@ def prefix_spread(
     *,
     seed: int = 0,
 ) -> tuple[Float[np.ndarray, "systems systems"], float]:
-    """The same for values from randomised prefixes, and the judgements that a drawn query takes.
+    """Covariance as in `spread` for values from randomised prefixes, and judgements per drawn query.
 
     Args:
         of: a metric of the first relevant answer.
         people: the population.
-        probabilities: of each candidate; known labels as 0 and 1.
+        probabilities: probability of each candidate, with known labels as 0 and 1.
         reached: pi_r, the probability that rank r is within reach.
-        seed: of the draws.
+        seed: seed of the simulated labels and depths. Default 0.
     """
     assert of.first is not None
     random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Metrics of systems, and of pairs of systems, from queries that were drawn and judged completely."""
+"""Metrics of systems and of pairs of systems, from drawn and completely judged queries."""
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -15,20 +15,20 @@ from owkg.estimation.regression import FEW_CHANGES, Fitted, Sample, fitted, most
 from owkg.estimation.spread import prefix_spread, spread
 
 Estimates = Float[np.ndarray, "targets"]
-_SAME = 1e-12  # by how much equal values may differ
-_SAME_VALUE = 1e-8  # by how much values that are rounded may differ
-_FEW_FAILURES = 10  # lists without a relevant answer, below which their number has limits of its own
+_SAME = 1e-12  # largest difference between equal values
+_SAME_VALUE = 1e-8  # largest difference between equal rounded values
+_FEW_FAILURES = 10  # fewest lists without a relevant answer for limits without gamma ones
 
 
 class Limits(NamedTuple):
-    """Estimates of one metric: of each system, then of each pair of systems.
+    """Estimates of one metric: for each system, then for each pair of systems.
 
     Attributes:
-        value, low, high: the estimates and their intervals.
-        method: of each interval: wilson, t or exact.
+        value, low, high: the estimates and the limits of their intervals.
+        method: method of each interval: wilson, t, exact, gamma, betting or bounds.
         r: correlation between values and their prediction.
-        least, most: what the unknown labels leave.
-        variance, freedom: of the estimates.
+        least, most: bounds that hold whatever the unknown labels are.
+        variance, freedom: variance and degrees of freedom of the estimates.
     """
 
     value: Estimates
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
 
 
 def contrasts(systems: int, *, pairs: bool) -> Float[np.ndarray, "targets systems"]:
-    """Rows that take values of systems to targets: each system, then first minus second of each pair."""
+    """Matrix from values of systems to targets: each system, then first minus second of each pair."""
     each = np.eye(systems)
     if not pairs or systems < 2:
         return each
@@ -51,16 +51,16 @@ def contrasts(systems: int, *, pairs: bool) -> Float[np.ndarray, "targets system
 
 
 class Prepared(NamedTuple):
-    """What a metric needs of the population, whichever queries are drawn.
+    """Quantities of a metric that depend only on the population, whichever queries are drawn.
 
     Attributes:
         of: the metric.
         x: covariates of all queries minus their means, [covariates, systems, queries].
-        before: values by what was known before the draw.
-        low, high: the least and largest values that the unknown labels leave.
-        floor: covariances of the values between systems under the proxy, means over the queries.
-        answers, every: relevant answers of each query, without and with all unknown candidates.
-        is_open: whether a query has an unknown candidate.
+        before: values under the labels known before the draw.
+        low, high: smallest and largest values that the unknown labels allow.
+        floor: covariances of the values between systems under the proxy, averaged over the queries.
+        answers, every: number of relevant answers of each query, without and with all unknown candidates.
+        is_open: whether each query has an unknown candidate.
     """
 
     of: Measure
@@ -82,15 +82,15 @@ def prepared(
     own: bool = False,
     reached: Float[np.ndarray, "depth"] | None = None,
 ) -> Prepared:
-    """What a metric needs of the population, computed once for all samples.
+    """Quantities of a metric that depend only on the population, computed once for all samples.
 
     Args:
         of: the metric.
         people: the population, with the labels that were known before the draw.
-        proxies: probabilities of the candidates; each gives a covariate. The first one also gives the floor
-            of the variance.
-        own: whether the values by known answers alone are one more covariate.
-        reached: pi_r, where lists are judged to random depths; None: whole queries.
+        proxies: probabilities of the candidates. Each vector gives one covariate, and the first one also
+            gives the floor of the variance.
+        own: whether the values under known answers only are one more covariate. Default False.
+        reached: pi_r, if lists are judged to random depths. Default None: whole queries are judged.
     """
     known = (people.label == 1).astype(float)
     low, high = bounds(of, people)
@@ -117,7 +117,7 @@ Folds = tuple[Sequence[Float[np.ndarray, "candidates"]], Int[np.ndarray, "n"]]
 
 
 class _Values(NamedTuple):
-    """Means of the targets, and by how much judging changed each system's values."""
+    """Means of the targets, and the change of the values of each system by judging."""
 
     fit: Fitted
     change: Float[np.ndarray, "systems n"]
@@ -126,7 +126,7 @@ class _Values(NamedTuple):
 def truths(
     labels: Int[np.ndarray, "candidates"] | Float[np.ndarray, "candidates"],
 ) -> Float[np.ndarray, "candidates"]:
-    """Labels as metrics take them: unknown ones as 0; corrected labels, which are floats, as they are."""
+    """Labels as metrics take them: unknown integer labels become 0, floats (corrected labels) stay."""
     real = np.issubdtype(labels.dtype, np.floating)
     return np.asarray(labels if real else np.maximum(labels, 0), np.float64)
 
@@ -141,7 +141,7 @@ def means(
     pairs: bool = True,
     of_these: bool = True,
 ) -> Fitted:
-    """Means of a metric of all systems and pairs, without limits, from completely judged queries.
+    """Means of a metric for all systems and pairs from completely judged queries, without limits.
 
     Args: as `of_queries`.
     """
@@ -160,21 +160,21 @@ def of_queries(
     of_these: bool = True,
     noise: Float[np.ndarray, "targets"] | None = None,
 ) -> Limits:
-    """A metric of all systems and pairs, from completely judged queries.
+    """Limits of a metric for all systems and pairs, from completely judged queries.
 
     Args:
-        ready: of `prepared`.
+        ready: result of `prepared`.
         people: the population, with the labels that were known before the draw.
-        labels: of the candidates of drawn queries; others are not looked at. Floats are taken as they are:
-            corrected labels may be below 0 or above 1.
+        labels: labels of the candidates of drawn queries; labels of other candidates are ignored. Floats are
+            used unchanged: corrected labels may be below 0 or above 1.
         sample: the drawn queries.
-        folds: probabilities that were fitted to judged queries, one array a fold, without its own queries;
-            and the fold of each drawn query. They take the place of the first proxy as a covariate.
-        level: of the intervals.
-        pairs: whether pairs are estimated.
-        of_these: whether these queries are meant, rather than queries like them.
+        folds: probabilities refitted to judged queries, one array per fold, without the queries of the fold;
+            and the fold of each drawn query. They replace the first proxy as a covariate. Default None.
+        level: confidence level of the intervals. Default 0.95.
+        pairs: whether pairs are estimated. Default True.
+        of_these: True (default): the values are for these queries; False: for queries like these.
         noise: for corrected labels, the variance that estimated error rates add to each target, 0 for known
-            rates. None: the labels have no errors.
+            rates. Default None: labels have no errors.
     """
     if noise is not None:
         said = {"pairs": pairs, "of_these": of_these}
@@ -220,16 +220,16 @@ def _values(
 def centred(
     ready: Prepared, found: Float[np.ndarray, "systems n"], relevant: Float[np.ndarray, "n"], sample: Sample
 ) -> tuple[Float[np.ndarray, "systems n"], Float[np.ndarray, "systems"], float]:
-    """Values whose means are estimated, what is added to these means, and a limit of the degrees of freedom.
+    """Values whose means are estimated, the constants to add, and a limit of the degrees of freedom.
 
-    These are the values themselves. For a micro metric they are those of the ratio, linearised; its answers
-    count as Kish's number of queries.
+    For most metrics these are the values themselves. For a micro metric they are the linearised values of the
+    ratio, and the degrees of freedom are limited by Kish's effective number of queries.
 
     Args:
-        ready: of `prepared`.
+        ready: result of `prepared`.
         found: values of the drawn queries.
-        relevant: relevant answers of each.
-        sample: how they were drawn.
+        relevant: number of relevant answers of each drawn query.
+        sample: the drawn queries and their strata.
     """
     if not ready.of.micro:
         return found, np.zeros(len(found)), np.inf
@@ -241,7 +241,7 @@ def centred(
 
 
 def floor_of(ready: Prepared, to: Float[np.ndarray, "targets systems"]) -> Estimates:
-    """The variance of each target under the proxy."""
+    """Variance of each target under the proxy."""
     return np.maximum(np.einsum("ts,su,tu->t", to, ready.floor, to), 0)
 
 
@@ -255,7 +255,7 @@ def fitted_targets(
     of_these: bool,
     finite: bool = True,
 ) -> Fitted:
-    """Means of targets over the population; once every query is drawn, the means themselves."""
+    """Means of targets over the population, with variance 0 once every query is drawn."""
     fit = fitted(y, x, sample, floor_of(ready, to), of_these=of_these, finite=finite)
     if of_these and finite and len(sample.rows) == len(ready.is_open):
         return fit._replace(mean=y @ sample.weights, variance=np.zeros(len(to)))
@@ -274,11 +274,11 @@ def _corrected_limits(
     pairs: bool,
     of_these: bool,
 ) -> Limits:
-    """Wilson's limits of systems and Student's of pairs, from corrected labels.
+    """Limits from corrected labels: Wilson's for systems and Student's for pairs.
 
-    Corrected values scatter near 0 and 1 as much as elsewhere. Where Student's limits pass the bounds of what
-    is possible, they are taken as well, around the nearest possible value. Errors of labels do not shrink as
-    the sample nears the population: nothing is taken off for a finite population.
+    Corrected values scatter near 0 and 1 as much as elsewhere. If Student's limits pass the bounds of what is
+    possible, the interval is widened to include them, centred at the nearest possible value. Errors of labels
+    do not shrink as the sample nears the population, so there is no correction for a finite population.
     """
     systems, n = len(people.models), len(sample.rows)
     fit, _ = _values(ready, people, labels, sample, folds, pairs=pairs, of_these=of_these, finite=False)
@@ -308,7 +308,7 @@ def _of_folds(of: Measure, people: Population, folds: tuple, sample: Sample) -> 
 
 
 def population_bounds(to: np.ndarray, ready: Prepared) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the largest values of the targets over the population."""
+    """Smallest and largest values of the targets over the population."""
     low, high = ready.low, ready.high
     if ready.of.micro:
         is_open = high.sum(1) > low.sum(1)
@@ -323,7 +323,7 @@ def population_bounds(to: np.ndarray, ready: Prepared) -> tuple[np.ndarray, np.n
 def interval_limits(
     fit: Fitted, systems: int, least: np.ndarray, most: np.ndarray, level: float, queries: int
 ) -> Limits:
-    """Wilson's limits of systems and Student's of pairs, within what is possible."""
+    """Wilson's limits for systems and Student's for pairs, clipped to what is possible."""
     half = t_quantile(fit.freedom, level) * np.sqrt(fit.variance)
     low, high = fit.mean - half, fit.mean + half
     bottom, top = wilson(fit, level, queries)
@@ -336,7 +336,7 @@ def interval_limits(
 
 
 def all_known(fit: Fitted, least: np.ndarray, most: np.ndarray) -> Limits:
-    """The values themselves, once every query is judged."""
+    """The values themselves as limits, once every query is judged."""
     method = ["exact"] * len(fit.mean)
     return Limits(fit.mean, fit.mean, fit.mean, method, fit.r, least, most, fit.variance, fit.freedom)
 
@@ -349,18 +349,19 @@ def with_exact(
     sample: Sample,
     level: float,
 ) -> Limits:
-    """The limits, joined with exact ones where fewer than `FEW_CHANGES` drawn queries say anything new.
+    """The limits, widened by exact ones if judging changed fewer than `FEW_CHANGES` drawn queries.
 
-    A query says something new if judging changed its value, or may have changed it. How many of the
-    population may have changed has an exact limit; in the worst case they are those with the largest room.
+    A query counts as changed if judging changed its value or may have changed it. The number of changed
+    queries in the population has an exact limit; the worst case is that the changed queries are the ones
+    whose values can change most.
 
     Args:
-        limits: of systems and pairs.
-        to: of `contrasts`.
-        moved: whether each drawn query says anything new.
-        ready: of `prepared`.
+        limits: limits of systems and pairs.
+        to: rows of `contrasts`.
+        moved: whether each drawn query counts as changed, [targets, n].
+        ready: result of `prepared`.
         sample: the drawn queries.
-        level: of the intervals.
+        level: confidence level of the intervals.
     """
     plus, minus = np.maximum(to, 0), np.maximum(-to, 0)
     count = moved.sum(1)
@@ -393,19 +394,20 @@ def with_few_others(
     sample: Sample,
     level: float,
 ) -> Limits:
-    """The limits, joined with exact ones where nearly all open drawn queries have one value.
+    """The limits, widened by exact ones if nearly all open drawn queries have the same value.
 
-    A mean that few queries decide is not normal: Success near 1, a difference near 0. If fewer than
-    `FEW_CHANGES` drawn queries differ from the commonest value, the number of the population that do has an
-    exact limit; in the worst case they are those with the largest room.
+    A mean that depends on few queries is not normally distributed, such as Success near 1 or a difference
+    near 0. If fewer than `FEW_CHANGES` drawn queries differ from the most common value, the number of such
+    queries in the population has an exact limit; the worst case is that they are the queries whose values can
+    differ most.
 
     Args:
-        limits: of systems and pairs; those of a micro metric stay.
-        to: of `contrasts`.
+        limits: limits of systems and pairs. Limits of a micro metric stay unchanged.
+        to: rows of `contrasts`.
         y: values of the drawn queries.
-        ready: of `prepared`.
+        ready: result of `prepared`.
         sample: the drawn queries.
-        level: of the intervals.
+        level: confidence level of the intervals.
     """
     drawn = ready.is_open[sample.rows]
     if ready.of.micro or not drawn.any():
@@ -434,12 +436,12 @@ def with_few_others(
 def _room(
     plus: Float[np.ndarray, "systems"], minus: Float[np.ndarray, "systems"], ready: Prepared
 ) -> tuple[Float[np.ndarray, "queries"], Float[np.ndarray, "queries"]]:
-    """The least and the largest value of a target for each query."""
+    """Smallest and largest value of a target for each query."""
     return plus @ ready.low - minus @ ready.high, plus @ ready.high - minus @ ready.low
 
 
 def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -> tuple[float, float]:
-    """Limits of a micro metric of a system where few queries may have changed."""
+    """Limits of a micro metric of a system if few queries may have changed."""
     total, known = ready.before[s].sum(), max(ready.answers.sum(), 1.0)
     least = max(total - room(ready.before[s] - ready.low[s]), 0.0) / (
         known + room(ready.every - ready.answers)
@@ -448,7 +450,7 @@ def _worst_ratio(ready: Prepared, s: int, room: Callable[[np.ndarray], float]) -
 
 
 def most_moved(moved: np.ndarray, is_open: np.ndarray, sample: Sample, level: float) -> int:
-    """The most queries that may have changed: the limit of each stratum, at a level that they share."""
+    """Upper limit of the number of changed queries: sum of the limits of the strata, at a shared level."""
     own = 1 - (1 - level) / len(sample.sizes)
     total = 0
     for h, size in enumerate(sample.sizes):
@@ -460,7 +462,7 @@ def most_moved(moved: np.ndarray, is_open: np.ndarray, sample: Sample, level: fl
 
 
 def largest_sum(values: np.ndarray, count: int) -> float:
-    """The sum of the largest values."""
+    """Sum of the `count` largest values."""
     if count >= len(values):
         return float(values.sum())
     return float(np.partition(values, len(values) - count)[len(values) - count :].sum()) if count > 0 else 0.0
@@ -479,19 +481,19 @@ def of_prefix_queries(
     pairs: bool = True,
     of_these: bool = True,
 ) -> Limits:
-    """A metric of the first relevant answer of all systems and pairs, from lists judged to random depths.
+    """Limits of a metric of the first relevant answer for all systems and pairs, from randomised prefixes.
 
     Args:
-        ready: of `prepared`.
+        ready: result of `prepared`.
         people: the population, with the labels that were known before the draw.
-        labels: of the candidates of drawn prefixes; others are not looked at.
-        proxy: probabilities of the candidates.
+        labels: labels of the candidates of drawn prefixes; labels of other candidates are ignored.
+        proxy: probability of each candidate.
         sample: the drawn queries.
-        deep: the depth that each may be judged to.
+        deep: depth to which each drawn query may be judged.
         reached: pi_r.
-        level: of the intervals.
-        pairs: whether pairs are estimated.
-        of_these: whether these queries are meant, rather than queries like them.
+        level: confidence level of the intervals. Default 0.95.
+        pairs: whether pairs are estimated. Default True.
+        of_these: True (default): the values are for these queries; False: for queries like these.
     """
     systems = len(people.models)
     to = contrasts(systems, pairs=pairs)
@@ -499,8 +501,8 @@ def of_prefix_queries(
     x = ready.x[:, :, sample.rows]
     x = np.einsum("ts,ksn->ktn", to, x)
     fit = fitted(to @ y, x, sample, floor_of(ready, to), of_these=of_these)
-    # A drawn query is itself estimated where its prefix was cut. The correction for a finite population is of
-    # the values, rather than of their estimates.
+    # The value of a query is itself an estimate if its prefix was cut. The finite population correction holds
+    # for the values, not for their estimates.
     cut = cut_variance(ready.of, people, labels, proxy, sample.rows, deep, reached, to) @ sample.weights
     fit = fit._replace(variance=fit.variance + cut / len(people.queries) * of_these)
     least, most = population_bounds(to, ready)
@@ -525,9 +527,9 @@ def _with_failures(
     *,
     cut: bool,
 ) -> Limits:
-    """The limits of Success, joined with gamma limits of the share of failures where few are seen.
+    """The limits of Success, widened by gamma limits of the share of failures if few are seen.
 
-    A failure is seen only where a list is judged to the end, and counts 1 / (pi n / N) of N.
+    A failure is seen only if a list is judged to its end, and it counts 1 / (pi n / N) of N.
     """
     ends = np.array([few_limits(one.astype(float), weight, level) for one in failed])
     low, high = np.maximum(1 - ends[:, 1], 0), np.minimum(1 - ends[:, 0], 1)

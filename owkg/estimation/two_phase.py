@@ -1,7 +1,8 @@
-"""Two-phase judging: all drawn queries by a cheap annotator, some of them by an expert as well.
+"""Two-phase judging: a cheap annotator judges all drawn queries, an expert judges some of them again.
 
-Nothing is assumed of the cheap annotator's errors: the metric under the expert's labels is regressed on the
-metric under the cheap ones, so poor labels cost width only. This serves AP, nDCG and filtered ranks too.
+The metric under the labels of the expert is regressed on the metric under the cheap labels. Nothing is
+assumed about the errors of the cheap annotator, so poor labels only make intervals wider. The method also
+serves AP, nDCG and filtered ranks.
 """
 
 import numpy as np
@@ -26,8 +27,8 @@ from owkg.estimation.targets import (
 )
 
 LEAST_EXPERT = 20
-"""The fewest queries that an expert must judge: two slopes are fitted to them."""
-_PRIOR = 40  # queries by which the share of variance that cheap labels leave is drawn to 1
+"""Fewest queries that an expert must judge, because two slopes are fitted to them."""
+_PRIOR = 40  # weight, in queries, of the shrinkage of the remaining share of variance towards 1
 
 
 def two_phase(
@@ -39,32 +40,33 @@ def two_phase(
     *,
     of_these: bool = True,
 ) -> Fitted:
-    """Means of an expert's values over the population, with the help of cheap values of more queries.
+    """Means of expert values over the population, with the help of cheap values of more queries.
 
-    The cheap values minus their regression on the covariates, u, have an estimated mean over the population.
-    y is regressed on u minus this mean and on the covariates. With the slope b of u and the residuals e, the
-    variance is s_e^2 (1/n2 - 1/N) + (b^2 s_u^2 + 2 b s_eu) (1/n1 - 1/N), in each stratum.
+    Let u be the cheap values minus their regression on the covariates; their mean over the population is
+    estimated. The expert values y are regressed on u minus this mean and on the covariates. With the slope b
+    of u and the residuals e, the variance is s_e^2 (1/n2 - 1/N) + (b^2 s_u^2 + 2 b s_eu) (1/n1 - 1/N), in
+    each stratum.
 
     Args:
-        y: the expert's values of the first n2 drawn queries.
-        cheap: the cheap annotator's values of all n1 drawn queries.
-        x: covariates of these minus their means over the population.
-        sample: the n1 queries, in the order in which they were drawn; its first n2 must be drawn from all
-            strata.
-        floor: variance of the values under the proxy, for each target.
-        of_these: whether the population is meant, rather than queries like it.
+        y: values under the labels of the expert, of the first n2 drawn queries.
+        cheap: values under the labels of the cheap annotator, of all n1 drawn queries.
+        x: covariates of the n1 queries minus their means over the population.
+        sample: the n1 queries, in the order of the draw; its first n2 must come from all strata.
+        floor: variance of each target under the proxy.
+        of_these: True (default): the means are over this population; False: over a larger one from which this
+            population is itself a random sample.
 
     Raises:
-        ValueError: if there are more expert values than cheap ones, or fewer than two of a stratum.
+        ValueError: if there are more expert values than cheap ones, or fewer than two in a stratum.
 
-    Source: double sampling for regression, Cochran (1977), chapter 12.
+    Source: Cochran (1977), "Sampling techniques", chapter 12, on double sampling for regression.
     """
     n2, n1 = y.shape[1], cheap.shape[1]
     if n2 > n1:
         raise ArgumentError("y", f"must have at most the {n1} queries of `cheap`, got {n2}.")
     expert = _first(sample, n2)
     if expert.drawn.min() < 2:
-        raise ArgumentError("y", f"must have at least two queries of each stratum, got {expert.drawn.min()}.")
+        raise ArgumentError("y", f"must have at least two queries in each stratum, got {expert.drawn.min()}.")
     nothing = np.zeros(len(y))
     first = fitted(cheap, x, sample, nothing, of_these=of_these)
     rest = cheap - _predicted(cheap, x, sample)
@@ -95,17 +97,17 @@ def of_two_phases(
     pairs: bool = True,
     of_these: bool = True,
 ) -> Fitted:
-    """Means of a metric of all systems and pairs under an expert's labels.
+    """Means of a metric for all systems and pairs under the labels of an expert.
 
     Args:
-        ready: of `prepared`.
+        ready: result of `prepared`.
         people: the population, with the labels that were known before the draw.
-        cheap: labels by the cheap annotator, of the candidates of all drawn queries.
-        expert: labels by the expert, of the candidates of the first `count` drawn queries.
-        sample: the drawn queries, in the order in which they were drawn.
-        count: n2, how many of them the expert judged.
-        pairs: whether pairs are estimated.
-        of_these: whether these queries are meant, rather than queries like them.
+        cheap: labels by the cheap annotator of the candidates of all drawn queries.
+        expert: labels by the expert of the candidates of the first `count` drawn queries.
+        sample: the drawn queries, in the order of the draw.
+        count: n2, the number of queries that the expert judged.
+        pairs: whether pairs are estimated. Default True.
+        of_these: True (default): the values are for these queries; False: for queries like these.
 
     Raises:
         ValueError: if the expert judged fewer than 20 queries, or more than were drawn.
@@ -128,12 +130,13 @@ def expert_limits(
     pairs: bool = True,
     of_these: bool = True,
 ) -> Limits:
-    """A metric of all systems and pairs under an expert's labels, with Wilson's and Student's limits.
+    """Wilson's and Student's limits of a metric for all systems and pairs under the labels of an expert.
 
-    Where fewer than `FEW_CHANGES` of the expert's queries say anything new, exact limits from these queries
-    join.
+    If the expert changed fewer than `FEW_CHANGES` of the queries, the limits are widened by exact limits from
+    these queries.
 
-    Args: as `of_two_phases`; level: of the intervals.
+    Args: as `of_two_phases`, and
+        level: confidence level of the intervals. Default 0.95.
 
     Raises:
         ValueError: as `of_two_phases`.
@@ -160,7 +163,7 @@ def _phases(
     pairs: bool,
     of_these: bool,
 ) -> tuple[Fitted, Float[np.ndarray, "systems n2"]]:
-    """Means of the targets, and by how much the expert changed each system's values."""
+    """Means of the targets, and the change of the values of each system by the expert."""
     to = contrasts(len(people.models), pairs=pairs)
     chosen = _first(sample, count)
     found, relevant = _valued(ready, people, expert, chosen)
@@ -179,13 +182,13 @@ def _first(sample: Sample, count: int) -> Sample:
 def _valued(
     ready: Prepared, people: Population, labels: np.ndarray, sample: Sample
 ) -> tuple[Float[np.ndarray, "systems n"], Float[np.ndarray, "n"]]:
-    """Values of drawn queries under some labels, and how many answers are relevant."""
+    """Values of drawn queries under given labels, and their numbers of relevant answers."""
     relevant = people.relevant(truths(labels))
     return values(ready.of, people, truths(labels), sample.rows, relevant), relevant[sample.rows]
 
 
 def _slopes(y: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "targets covariates"]:
-    """Least squares with an intercept, weighted by the strata."""
+    """Slopes of least squares with an intercept, weighted by the strata."""
     weight = sample.weights
     table = np.moveaxis(x, 0, -1)
     cx = table - np.einsum("tnk,n->tk", table, weight)[:, None, :]
@@ -197,13 +200,12 @@ def _slopes(y: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "
 
 
 def _predicted(y: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "targets n"]:
-    """What the covariates say of y, without the intercept."""
+    """Prediction of y by the covariates, without the intercept."""
     return np.einsum("tk,ktn->tn", _slopes(y, x, sample), x)
 
 
 def _share_left(y: np.ndarray, u: np.ndarray, x: np.ndarray, sample: Sample) -> Float[np.ndarray, "targets"]:
-    """The share of the variance that the proxy leaves which cheap labels leave as well, drawn to 1 by some
-    queries."""
+    """Share of the variance left by the proxy that cheap labels leave too, shrunk towards 1."""
     own = y - _predicted(y, x, sample)
     both = y - _predicted(y, np.concatenate([u[None], x]), sample)
     n = y.shape[1]
@@ -215,7 +217,7 @@ def _share_left(y: np.ndarray, u: np.ndarray, x: np.ndarray, sample: Sample) -> 
 
 
 def _covariances(a: np.ndarray, b: np.ndarray, sample: Sample) -> Float[np.ndarray, "targets strata"]:
-    """Of each stratum."""
+    """Covariances within each stratum."""
     member = (sample.stratum[:, None] == np.arange(len(sample.sizes))).astype(float)
     count = sample.drawn
     means = [(one @ member / count)[:, sample.stratum] for one in (a, b)]

@@ -1,4 +1,4 @@
-"""Bounds of systems that were not pooled: of the candidates that only they list, nobody judged any."""
+"""Bounds for systems that were not pooled, because candidates that only they list were not judged."""
 
 import numpy as np
 import polars as pl
@@ -16,28 +16,28 @@ _PAIR = ["query", "answer"]
 def unpooled_bounds(
     drawn: DrawnPool, judged: pl.DataFrame, run: pl.DataFrame, of: Measure
 ) -> tuple[tuple[str, ...], Float[np.ndarray, "systems"], Float[np.ndarray, "systems"]]:
-    """The least and the largest value of a metric that unjudged candidates leave to other systems.
+    """Smallest and largest value of a metric that unjudged candidates allow for systems outside the pool.
 
     Args:
         drawn: the pool.
-        judged: judgements of what was drawn, without errors.
+        judged: judgements of the drawn units, without errors.
         run: lists of systems that are not in the pool, columns model, query, side, entity, relation, answer,
-            score, with the known answers of train and valid left out as they are in the pool. Queries that
-            the pool does not ask are left out; a query without a row has an empty list.
+            score, without the known answers of train and valid, as in the pool. Queries that are not in the
+            pool are ignored; a query without a row has an empty list.
         of: the metric.
 
     Returns:
-        The names of the systems, and their bounds, means over all queries of the pool.
+        The names of the systems, and their lower and upper bounds, as means over all queries of the pool.
 
     Raises:
         ValueError: naming `others`, if a system is pooled, or none lists an answer.
     """
     people = drawn.people
     if pooled := sorted(set(run["model"]) & set(people.models)):
-        raise ArgumentError("others", f"must be of systems that were not pooled, got {pooled[0]}.")
+        raise ArgumentError("others", f"must hold systems that were not pooled, got {pooled[0]}.")
     lists = run.join(people.queries, on="query", how="semi", maintain_order="left")
     if lists.is_empty():
-        raise ArgumentError("others", "must answer the queries of the pool, got other ones.")
+        raise ArgumentError("others", "must answer queries of the pool, got none of them.")
     columns = [*_PAIR, "side", "entity", "relation", "relevance"]
     said = pl.concat([one.filter(pl.col("relevance") >= 0).select(columns) for one in (drawn.known, judged)])
     every = people.pairs(np.arange(len(people.answers)))

@@ -1,4 +1,4 @@
-"""Predictions of a run that may enter a graph at a stated precision, from a few judgements."""
+"""Acceptance of the predictions of a run into a graph at a stated precision, from few judgements."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -26,29 +26,29 @@ from owkg.pools.regions import placed_region, pool_labels
 
 TRIPLE = ("head", "relation", "tail")
 SIZE = 1000
-"""Predictions of a set that is judged one by one, unless somebody says otherwise."""
+"""Default number of predictions in a set that is judged one by one."""
 DEPTH = 10
-"""How many answers of each list are predictions, unless somebody says otherwise."""
+"""Default number of answers of each list that count as predictions."""
 
 
 class Accepted(NamedTuple):
-    """Predictions of a run, and whether they have a precision.
+    """Result of the test of whether predictions of a run have a precision.
 
     Attributes:
-        state: accepted, open or refused. By relation: accepted where some relation is, open where none is and
-            some are open.
-        precision: wanted.
-        level: of confidence.
+        state: accepted, open or refused. With a test by relation: accepted if some relation is accepted, open
+            if none is accepted but some are open.
+        precision: the wanted precision.
+        level: confidence level.
         method: martingale (one set, judged one by one) or hypergeometric (nested sets from a fixed draw).
-        candidates: the set, best first: head, relation, tail, score, place, side, query, answer, and label,
-            1, 0 or null.
-        accepted: the rows of it that are accepted, without those judged wrong.
-        judged: candidates judged so far.
-        errors: those of them that are wrong.
-        lower: lower limit of the precision of the whole set, at the level; None of nested sets.
-        statements: what is promised, as sentences, and what is not.
-        by: a row a relation: relation, candidates, judged, errors, state, lower (null of nested sets),
-            accepted; None unless asked for.
+        candidates: the predictions of the set, best first: head, relation, tail, score, place, side, query,
+            answer, and label (1, 0 or null).
+        accepted: the accepted rows of `candidates`, without those judged wrong.
+        judged: number of candidates judged so far.
+        errors: number of wrong candidates among the judged ones.
+        lower: lower confidence limit of the precision of the whole set; None for nested sets.
+        statements: sentences that say what is promised and what is not.
+        by: table with one row for each relation: relation, candidates, judged, errors, state, lower (null for
+            nested sets), accepted; None without a test by relation.
         following: the candidates to judge next, in the order of the draw.
     """
 
@@ -69,26 +69,26 @@ class Accepted(NamedTuple):
 def predictions(
     run: pl.DataFrame, graph: KnowledgeGraph, size: int | None = None, *, depth: int = DEPTH
 ) -> pl.DataFrame:
-    """The best predictions of a system that the graph does not know, best first.
+    """Best predictions of a system that the graph does not know, best first.
 
-    A triple that answers a query for its head and one for its tail is one prediction, with its better score.
-    Scores are compared over queries, as the system gives them.
+    A triple that answers both a head query and a tail query is one prediction, with its better score. Scores
+    are compared across queries, unchanged.
 
     Args:
-        run: of one system.
-        graph: whose facts, of all splits, are known.
-        size: how many predictions; None: all.
-        depth: how many answers of each list are predictions.
+        run: the run of one system.
+        graph: the graph whose facts, of all splits, are known.
+        size: number of predictions. Default None: all.
+        depth: number of answers of each list that count as predictions. Default 10.
 
     Raises:
-        ValueError: naming `run` or `size`, if the run has several systems, or fewer predictions.
+        ValueError: naming `run` or `size`, if the run holds several systems or too few predictions.
     """
     count = None if size is None else checks.whole("size", size, 1)
     if (run["relation"] == TOPIC).any():
         raise ArgumentError("run", "must answer queries of a graph, got topics.")
     names = run["model"].unique().sort().to_list()
     if len(names) != 1:
-        raise ArgumentError("run", f"must be of one system, got {', '.join(names)}: `system` names one.")
+        raise ArgumentError("run", f"must hold one system, got {', '.join(names)}: `system` selects one.")
     lists = ranked(without_known(run, graph, list(fact_splits(graph))), depth=depth)
     is_tail = pl.col("side") == "tail"
     rows = lists.with_columns(
@@ -128,39 +128,41 @@ def accept(
     seed: int = 0,
     ci: float = 0.95,
 ) -> Accepted:
-    """Whether the best predictions of a system have a precision, by judgements in a random order.
+    """Test of whether the best predictions of a system have a precision, by judgements in random order.
 
-    The promise is of this set: it is accepted, without having the precision, in at most 5 of 100 draws. No
-    assumption is made of which predictions are right.
+    The promise is about this set: at a level of 0.95, a set that lacks the precision is accepted in at most 5
+    of 100 draws. Nothing is assumed about which predictions are right.
 
     Args:
-        run: file of a run, or a frame as of `owkg.judge.read_runs`.
-        graph: whose facts are known, or its folder.
-        judged: judgements so far: filled-in sheets or files of qrels, or a frame as of
-            `owkg.judge.read_judgements`; None: none yet.
-        precision: wanted, in (0, 1].
-        size: predictions of the set, by default 1,000; with `drawn`, of the region that nested sets are
-            chosen from, by default the best ones that are expected to have the precision, and a quarter more.
-        depth: how many answers of each list are predictions.
-        system: of the run; None: its only one.
-        by: "relation" for a promise of each relation; None: of the set.
-        drawn: size of a fixed draw, from which the largest of ten nested sets is accepted; by relation, of
-            each relation (relations of fewer than 30 predictions are judged completely). None: one set is
-            judged one by one, and may be looked at after each judgement.
-        pilot: judgements that place the region: of `pilot_sheet` or others; with `drawn`. Predictions that
-            they judge are left out. None: known answers of the test split place it.
-        pool: folder of a drawn pool, whose filled-in sheets serve as a pilot, too.
-        seed: of the order of the draw.
-        ci: level of confidence.
+        run: file of a run, or a frame as `owkg.judge.read_runs` returns it.
+        graph: the graph whose facts are known, or its folder.
+        judged: judgements so far: filled-in sheets, files of qrels, or a frame as
+            `owkg.judge.read_judgements` returns it. Default None: none yet.
+        precision: the wanted precision, in (0, 1].
+        size: number of predictions in the set. Default 1,000. With `drawn`, size of the region from which
+            nested sets are chosen; by default the best predictions that are expected to have the precision,
+            plus a quarter.
+        depth: number of answers of each list that count as predictions. Default 10.
+        system: name of the system in the run. Default None: its only system.
+        by: "relation" for a separate promise for each relation. Default None: one promise for the set.
+        drawn: size of a fixed draw, from which the largest of ten nested sets is accepted. With `by`, size of
+            the draw for each relation (relations with fewer than 30 predictions are judged completely).
+            Default None: one set is judged one by one, and you may look at the result after each judgement.
+        pilot: judgements that place the region, such as a filled-in sheet of `pilot_predictions`. Only with
+            `drawn`. Predictions that the pilot judges leave the region. Default None: the known answers of
+            the test split place it.
+        pool: folder of a drawn pool, whose filled-in sheets also serve as a pilot. Only with `drawn`.
+        seed: seed of the order of the draw. Default 0.
+        ci: confidence level. Default 0.95.
 
     Raises:
         ValueError: if an argument is out of range, or a prediction is judged before its turn.
         OSError: if a file cannot be opened.
     """
     if by not in (None, "relation"):
-        raise ArgumentError("by", f"must be relation or absent, got {by!r}.")
+        raise ArgumentError("by", f"must be relation or left out, got {by!r}.")
     if drawn is None and (pilot is not None or pool is not None):
-        raise ArgumentError("pilot" if pool is None else "pool", "must be absent without `drawn`.")
+        raise ArgumentError("pilot" if pool is None else "pool", "must be left out without `drawn`.")
     facts, lists = _read(run, graph, system)
     found, placed = _candidates(lists, facts, precision, size, depth, drawn, by, pilot, pool)
     labels = _labels(
@@ -193,12 +195,12 @@ def pilot_predictions(
     system: str | None = None,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Predictions to judge as a pilot of `accept`, spread over the ranking from its top.
+    """Predictions to judge as a pilot for `accept`, spread over the ranking from its top.
 
     Args:
-        run, graph, depth, system: of `accept`.
-        rows: how many; fewer where places coincide, or there are fewer predictions.
-        seed: of the places.
+        run, graph, depth, system: as in `accept`.
+        rows: number of predictions. The result has fewer if places coincide or there are fewer predictions.
+        seed: seed of the places. Default 0.
 
     Raises:
         ValueError: naming the argument that is out of range.
@@ -235,10 +237,10 @@ def _candidates(
     pilot: StrPath | pl.DataFrame | Sequence[StrPath] | None,
     pool: StrPath | None,
 ) -> tuple[pl.DataFrame, str | None]:
-    """The predictions that may be accepted, and how their region was placed."""
+    """Predictions that may be accepted, and a sentence that says how their region was placed."""
     is_piloted = pilot is not None or pool is not None
     if size is not None and is_piloted:
-        raise ArgumentError("size", "must be absent with a pilot, which places the region.")
+        raise ArgumentError("size", "must be left out with a pilot, which places the region.")
     if drawn is None or size is not None:
         return predictions(lists, facts, SIZE if size is None else size, depth=depth), None
     checks.real_number("precision", precision, 0, 1, closed="high")
@@ -264,12 +266,12 @@ def _of_set(found: pl.DataFrame, labels: np.ndarray, test: OneSet, following: pl
     judged, errors = _counts(labels)
     chosen = found.filter(pl.col("label").is_null() | (pl.col("label") == 1))
     kept = chosen if test.state is State.ACCEPTED else found.clear()
-    said = [test.statement, "Nothing is promised of single relations or smaller sets."]
+    said = [test.statement, "This promises nothing about single relations or smaller sets."]
     if not judged and test.precision < 1:
         guess = (1 + test.precision) / 2
         about = outlook(test.size, test.precision, guess, level=test.level).mean
         said.append(
-            f"If its precision is {guess:g}, about {about:,.0f} judgements are expected to accept it."
+            f"If its precision is {guess:g}, accepting it is expected to take about {about:,.0f} judgements."
         )
     return Accepted(
         test.state, test.precision, test.level, "martingale", found, kept, judged, errors, test.lower,
@@ -283,7 +285,7 @@ def _of_nested(
     judged, errors = _counts(labels)
     kept = found.head(test.accepted).filter(pl.col("label").is_null() | (pl.col("label") == 1))
     if judged < drawn:
-        said = f"Open: {judged:,} of {drawn:,} drawn predictions are judged; sets are tested when all are."
+        said = f"Open: {judged:,} of {drawn:,} drawn predictions are judged; the test needs all of them."
     elif test.accepted:
         said = (
             f"Accepted: the best {test.accepted:,} predictions have a precision of at least "
@@ -291,7 +293,7 @@ def _of_nested(
             f"{100 * test.level:g} % confidence."
         )
     else:
-        said = f"Refused: no nested set is shown to have a precision of {test.precision:g}."
+        said = f"Refused: the judgements show a precision of {test.precision:g} for no nested set."
     return Accepted(
         test.state, test.precision, test.level, "hypergeometric", found,
         kept if judged >= drawn else found.clear(),
@@ -336,7 +338,7 @@ def _of_relations(
 def _of_nested_relations(
     found: pl.DataFrame, labels: np.ndarray, order: np.ndarray, drawn: int, precision: float, level: float
 ) -> Accepted:
-    """Nested sets of each relation, from draws of `drawn` predictions each."""
+    """Test of nested sets for each relation, from draws of `drawn` predictions each."""
     names = found["relation"].unique().sort()
     number = found["relation"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
     sizes, judged = np.bincount(number), np.bincount(number[labels != UNKNOWN], minlength=len(names))
@@ -375,7 +377,7 @@ def _of_nested_relations(
 
 
 def _turns(number: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
-    """How many of the same number stand before each."""
+    """For each entry, the number of earlier entries with the same value."""
     order = np.argsort(number, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(number))[:-1]])
     found = np.empty(len(number), np.int64)
@@ -405,7 +407,7 @@ def _by_relations(
     said = [
         f"{good:,} of {len(states):,} relations {what} at a precision of at least {precision:g}, each with "
         f"{100 * level:g} % confidence.",
-        "Each relation is a promise of its own: of many accepted ones some may lack the precision.",
+        "Each relation is a separate promise: some of many accepted relations may lack the precision.",
     ]
     return Accepted(
         state, precision, level, method, found, kept, judged, errors, None, said, table, following
@@ -415,9 +417,9 @@ def _by_relations(
 def _labels(
     found: pl.DataFrame, judged: pl.DataFrame | None, *, within: bool = True
 ) -> Int[np.ndarray, "candidates"]:
-    """What is judged of each prediction, whichever of its two queries asked for it.
+    """Label of each prediction, whichever of its two queries was judged.
 
-    With `within`, judgements of other triples are an error.
+    With `within`, a judgement of another triple raises an error.
     """
     if judged is None:
         return np.full(len(found), UNKNOWN)
@@ -432,14 +434,15 @@ def _labels(
     if len(torn):
         row = torn.row(0, named=True)
         raise ArgumentError(
-            "judged", f"must not contradict itself: {row['answer']!r} to {row['query']!r} is both."
+            "judged",
+            f"must not contradict itself: {row['answer']!r} to {row['query']!r} is judged both ways.",
         )
     other = said.join(found, on=TRIPLE, how="anti", maintain_order="left")
     if within and len(other):
         row = other.row(0, named=True)
         raise ArgumentError(
             "judged",
-            f"must be of the {len(found):,} predictions: {row['answer']!r} to {row['query']!r} is none; "
+            f"must be of the {len(found):,} predictions: {row['answer']!r} to {row['query']!r} is not one; "
             "another size, depth, run or pilot has others.",
         )
     said = said.select(*TRIPLE, "right").unique()
@@ -448,7 +451,7 @@ def _labels(
 
 
 def write_next(found: Accepted, path: StrPath, rows: int) -> int:
-    """Writes a sheet of the predictions to judge next, in the order of the draw; gives how many there are."""
+    """Write a sheet of the predictions to judge next, in the order of the draw, and return their number."""
     asked = found.following.head(rows)
     if len(asked):
         write_sheet(asked, path, seed=0, in_order=True)
@@ -456,7 +459,7 @@ def write_next(found: Accepted, path: StrPath, rows: int) -> int:
 
 
 def accepted_table(found: Accepted, source: str) -> pl.DataFrame:
-    """The accepted triples with where they come from."""
+    """Table of the accepted triples with their source."""
     return found.accepted.select(
         *TRIPLE,
         "score",

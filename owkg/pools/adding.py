@@ -1,4 +1,4 @@
-"""Further systems that join a drawn pool: what only they list is judged for the same units."""
+"""Further systems for a drawn pool: candidates that only they list are judged for the same units."""
 
 import shutil
 from collections.abc import Mapping
@@ -28,17 +28,17 @@ from owkg.pools.pool import pool, pool_sizes
 from owkg.pools.units import asked_of
 
 _PAIR = ["query", "answer"]
-_PER_STRATUM = 4  # drawn candidates of a stratum of those that join
+_PER_STRATUM = 4  # drawn candidates in each new stratum
 
 
 class Added(NamedTuple):
-    """What has become of a pool that further systems joined.
+    """Result of adding further systems to a pool.
 
     Attributes:
-        systems: that joined.
-        sheet: file of the candidates to judge; None: there are none.
-        to_judge: how many they are.
-        drawn: the pool.
+        systems: names of the added systems.
+        sheet: file of the candidates to judge; None if there are none.
+        to_judge: number of these candidates.
+        drawn: the pool with the added systems.
     """
 
     systems: list[str]
@@ -55,24 +55,24 @@ def add_systems(
     reading: Reading | None = None,
     words: Mapping[str, Any] | None = None,
 ) -> Added:
-    """Lets further systems join a drawn pool, and writes the sheet of what must be judged for them.
+    """Addition of further systems to a drawn pool, with a sheet of the candidates to judge for them.
 
-    The drawn units stay. Of drawn queries and prefixes, the candidates that only the new systems list must be
-    judged. Of drawn candidates, those that only the new systems list become strata of their own, from which
-    the first ones by their permanent random numbers are drawn, as densely as from the pool. What is judged
-    stays judged.
+    The drawn units stay drawn, and judgements stay valid. For drawn queries and prefixes, the candidates that
+    only the new systems list must be judged. For drawn candidates, the candidates that only the new systems
+    list form new strata, from which owkg draws the first ones by their permanent random numbers, with the
+    same density as in the pool.
 
     Args:
-        folder: of the pool.
-        runs: of the further systems, which answer every query of the pool.
-        kg: the graph or its folder, whose known answers leave the lists as they left the others; None: of
-            topics, or where none left them.
-        reading: how the folder of the graph is read.
-        words: names, templates and source of the sheet, as of `owkg.pools.drawn.draw_more`.
+        folder: folder of the pool.
+        runs: runs of the further systems, which must answer every query of the pool.
+        kg: the graph or its folder, whose known answers are removed from the lists as in the pool. Default
+            None: queries are topics, or no answers were removed.
+        reading: options for reading the folder of the graph.
+        words: names, templates and source of the sheet, as in `owkg.pools.drawn.draw_more`.
 
     Raises:
-        ValueError: naming the folder, if it has no design; `add`, if a system is in the pool already, lacks a
-            query, or the design is one that no system can join; `kg`, if it is needed and missing.
+        ValueError: naming the folder, if it has no design; `add`, if a system is already in the pool, lacks a
+            query, or the design does not allow further systems; `kg`, if it is needed and missing.
         OSError: if a file cannot be opened or written.
     """
     before, sheets = read_drawn(folder)
@@ -116,22 +116,22 @@ def add_systems(
 
 
 def _require_open(drawn: DrawnPool, card: dict[str, Any]) -> None:
-    """Raises ValueError naming `add`, if no system can join."""
+    """Raise ValueError naming `add`, if the pool does not allow further systems."""
     if drawn.drawing.unit is Unit.BELOW:
         raise ArgumentError(
             "add",
-            "must be absent where answers below the pool were drawn: a further system brings some of them "
+            "must be left out if answers below the pool were drawn: a further system brings some of them "
             "into the pool. Draw a new pool of all systems.",
         )
     if card["settings"]["closed_world"]:
-        raise ArgumentError("add", "must be absent where the truth judged the whole pool: pool all systems.")
+        raise ArgumentError("add", "must be left out if the truth judged the whole pool: pool all systems.")
 
 
 def joined(before: DrawnPool, people: Population, proxy: Probabilities, settings: dict[str, Any]) -> Drawing:
-    """The design with the candidates of the systems that join.
+    """Design of a pool extended by the candidates of further systems.
 
     Args:
-        before: the pool that they join.
+        before: the pool without them.
         people: the population with their lists.
         proxy: probabilities of its candidates.
         settings: draw and for, as they were given.
@@ -162,7 +162,7 @@ def joined(before: DrawnPool, people: Population, proxy: Probabilities, settings
 
 
 def _asked(before: DrawnPool, after: DrawnPool) -> pl.DataFrame:
-    """The candidates that must be judged for the systems that join, in the order of judging."""
+    """Candidates that must be judged for the further systems, in the order of judging."""
     old, new = (
         pl.concat([asked_candidates(one, batch) for batch in range(len(one.drawing.batches))])
         for one in (before, after)
@@ -171,7 +171,7 @@ def _asked(before: DrawnPool, after: DrawnPool) -> pl.DataFrame:
 
 
 def _write_pool(folder: Path, lists: pl.DataFrame, drawn: DrawnPool) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Writes the pool of all systems; gives its candidates, and these with their relevances."""
+    """Write the pool of all systems; return its candidates, without and with relevances."""
     candidates = pool(lists, drawn.depth)
     judged = graded(candidates.with_columns(rule=pl.lit(None, pl.String)), drawn.known, closed_world=False)
     table = judged.with_columns(pl.col("models").list.join(","))

@@ -1,4 +1,4 @@
-"""Annotation sheets: candidates for people to judge, and the judgements read back."""
+"""Annotation sheets: candidates for people to judge, and the judgements that owkg reads back."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -27,9 +27,9 @@ SHEET = ("question_id", "answer_id", "question", "answer", "label", "comment")
 """Columns of a sheet."""
 
 SOURCE = "source"
-"""The further column of a sheet for the address at which an annotator found the answer."""
+"""Optional last column of a sheet: address where an annotator found the answer."""
 
-_WORDED = SHEET[:4]  # what is written for annotators, as they may not change it
+_WORDED = SHEET[:4]  # columns that annotators must not change
 _NEEDED = ("question_id", "answer_id", "label")
 _LABELS = ("entity", "relation", "answer")
 _WORDS = {
@@ -38,8 +38,8 @@ _WORDS = {
     **dict.fromkeys(("?", "unsure"), POOLED),
 }
 LABELS_SHOWN = "1, y, yes, relevant; 0, n, no, not relevant; or ?"
-"""Words of a label, for messages."""
-# A query's text, and what is left of it: 'head|relation' or 'relation|tail'.
+"""Words allowed as a label, for error messages."""
+# Queries are texts such as 'head|relation|?' or '?|relation|tail'.
 
 
 def write_sheet(
@@ -53,30 +53,30 @@ def write_sheet(
     source: str | None = None,
     in_order: bool = False,
 ) -> None:
-    """Writes candidates as a table for annotators, TSV with a line of column names.
+    """Write candidates as a table for annotators, TSV with a line of column names.
 
-    Columns question_id, answer_id (do not change them), question, answer (to read), label (to fill in) and
-    comment. The answers to a query stand together. Queries and answers are shuffled, so that nothing tells
-    how many systems list an answer, nor at which rank.
+    Annotators read the columns `question` and `answer`, and fill in `label` and `comment`. They must not
+    change `question_id` and `answer_id`. The answers to a query are adjacent. Queries and answers are
+    shuffled, so that the order does not reveal how many systems list an answer, or at which rank.
 
-    Cells that a spreadsheet would compute (they begin with = + - @) begin with an apostrophe, control
-    characters are spelled out (\\x1b), and backslashes doubled; `read_sheet` undoes it.
+    Cells that a spreadsheet would compute (they begin with = + - @) get a leading apostrophe, control
+    characters are spelled out (\\x1b), and backslashes are doubled; `read_sheet` reverses this.
 
     Args:
-        candidates: columns query, side, entity, relation, answer, such as of `owkg.pools.pool.pool`; nothing
-            else of it is written.
-        path: to write; the file is whole or not there.
-        seed: of the order; equal seeds give equal files.
-        labels: readable names of entities and relations, those that have one.
-        descriptions: of entities, to stand behind the name.
-        templates: of `owkg.pools.templates.read_templates`: words for the queries that have one, instead of
-            the usual ones.
-        source: None: no column source. Else that column stands at the end, blank for "", otherwise with the
-            address that this template makes (`owkg.pools.templates.addresses`).
-        in_order: whether the rows stay in their order, as a draw has it.
+        candidates: table with columns query, side, entity, relation, answer, such as `owkg.pools.pool.pool`
+            returns. Other columns are not written.
+        path: file to write. It is written completely or not at all.
+        seed: seed of the order; equal seeds give equal files.
+        labels: readable names of entities and relations. Labels without a name are shown unchanged.
+        descriptions: descriptions of entities, shown after their names.
+        templates: result of `owkg.pools.templates.read_templates`: wording for the queries that have a
+            template, instead of the default wording.
+        source: "" adds a blank last column source; a template of addresses (`owkg.pools.templates.addresses`)
+            fills it. Default None: no such column.
+        in_order: whether the rows keep their order, as in a draw. Default False.
 
     Raises:
-        ValueError: if the candidates are malformed or none, or `source` is no such template.
+        ValueError: if the candidates are malformed or empty, or `source` is not such a template.
     """
     path = checks.path("path", path)
     frame = candidates_checked(candidates) if in_order else _in_order(candidates, seed)
@@ -108,17 +108,18 @@ def write_again(
     seed: int,
     original: StrPath | None = None,
 ) -> None:
-    """Writes some candidates of sheets as a further sheet, in the same words and without labels.
+    """Write some candidates of earlier sheets as a new sheet, in the same wording and without labels.
 
     Args:
-        candidates: columns query, side, entity, relation, answer; each in some sheet.
-        sheets: of annotators. Where one has the column source, the new one has it too, blank.
-        path: to write; the file is whole or not there.
-        seed: of the order.
-        original: the sheet as it was before it was filled in; its sources are kept. None: there is none.
+        candidates: table with columns query, side, entity, relation, answer; each candidate must be in a
+            sheet.
+        sheets: sheets of annotators. If one has the column source, the new sheet has it too, blank.
+        path: file to write. It is written completely or not at all.
+        seed: seed of the order.
+        original: the sheet before it was filled in, whose sources are kept. Default None: there is none.
 
     Raises:
-        ValueError: if the candidates are malformed, none, or in no sheet, or a sheet is malformed.
+        ValueError: if the candidates are malformed, empty, or in no sheet, or a sheet is malformed.
         OSError: if a sheet cannot be opened.
     """
     path = checks.path("path", path)
@@ -139,23 +140,24 @@ def write_again(
 def read_sheet(
     path: StrPath, candidates: pl.DataFrame | None = None, *, of: str = "the pool", blank: bool = False
 ) -> pl.DataFrame:
-    """The judgements of a sheet that an annotator has filled in.
+    """Judgements from a sheet that an annotator has filled in.
 
     Labels are 1, y, yes, true, relevant; 0, n, no, false, not relevant, nonrelevant; or ?, unsure, which
-    counts as not judged (-1). Capitals do not matter. Rows may be in any order, and some may be gone.
+    count as not judged (-1). Case does not matter. Rows may be in any order, and rows may be missing.
 
     Args:
-        path: of the sheet.
-        candidates: that were asked about, to find changed ids; None: any that is a query will do.
-        of: what the candidates are, for messages.
-        blank: whether labels may be blank, which then are not judged yet.
+        path: file of the sheet.
+        candidates: candidates that the sheet may contain, to detect changed ids. Default None: any query is
+            accepted.
+        of: name for the set of candidates, for error messages. Default "the pool".
+        blank: whether blank labels are allowed, as not judged yet. Default False.
 
     Returns:
         Columns query, side, entity, relation, answer, relevance.
 
     Raises:
-        ValueError: naming file and line: if a column is missing, a label is blank or none of those words, a
-            candidate is labelled twice and differently, or an id is not as it was written.
+        ValueError: naming file and line: if a column is missing, a label is blank or not one of these words,
+            a candidate has two different labels, or an id was changed.
         OSError: if the file cannot be opened.
     """
     table, place = sheet_rows(path)
@@ -170,21 +172,21 @@ def read_sheet(
     label = table["label"].str.strip_chars()
     if blank:
         label = label.replace("", "?")
-    refuse(label == "", "label", f"must not be blank, but {LABELS_SHOWN}; or the row be deleted")
+    refuse(label == "", "label", f"must not be blank, but {LABELS_SHOWN} (or delete the row)")
     relevance = labels_in(label)
     refuse(relevance.is_null(), "label", f"must be {LABELS_SHOWN}")
     table = table.with_columns(relevance=relevance)
     topics = candidates is not None and (checked("candidates", candidates, POOL)["relation"] == TOPIC).all()
     asked = _asked(table["question_id"], topics=topics)
-    refuse(asked["relation"].is_null(), "question_id", "must be as it was written, head|relation|? or so")
-    refuse(table["answer_id"] == "", "answer_id", "must be as it was written")
+    refuse(asked["relation"].is_null(), "question_id", "must be as written, such as head|relation|?")
+    refuse(table["answer_id"] == "", "answer_id", "must be as written")
     frame = asked.with_columns(answer=table["answer_id"], relevance=table["relevance"], row=table["row"])
     if candidates is not None:
         wanted = checked("candidates", candidates, POOL).select("query", "answer", there=True)
         joined = frame.join(wanted.unique(), on=["query", "answer"], how="left", maintain_order="left")
         known = frame["query"].is_in(wanted["query"].unique().implode())
         refuse(~known, "question_id", f"must be a query of {of}")
-        refuse(joined["there"].is_null(), "answer_id", f"must be an answer in {of} of its query")
+        refuse(joined["there"].is_null(), "answer_id", f"must be an answer in {of} to its query")
     relevances = frame.group_by("query", "answer", maintain_order=True).agg("row", "relevance")
     torn = relevances.filter(pl.col("relevance").list.n_unique() > 1)
     if len(torn):
@@ -194,13 +196,13 @@ def read_sheet(
         )
         raise ValueError(
             f"{place(first['row'][other])}: the label of {first['answer']!r} to {first['query']!r} "
-            f"contradicts that of {place(first['row'][0])}."
+            f"contradicts the label in {place(first['row'][0])}."
         )
     return frame.unique(["query", "answer"], keep="first", maintain_order=True).select(QRELS)
 
 
 def labels_in(words: pl.Series) -> pl.Series:
-    """The relevance that an annotator's words say: 1, 0, -1 (not judged); null for other words."""
+    """Relevance for each word of an annotator: 1, 0, -1 (not judged); null for other words."""
     low = words.str.strip_chars().str.to_lowercase().replace({"1.0": "1", "0.0": "0"})
     return low.replace_strict(_WORDS, default=None, return_dtype=pl.Int64)
 
@@ -212,17 +214,17 @@ def judged_in(
     name: str = "judged",
     check: Callable[[Path, pl.DataFrame], None] | None = None,
 ) -> pl.DataFrame:
-    """The judgements in files of qrels, and in sheets whose blank labels are not judged yet.
+    """Judgements from files of qrels and from sheets, where blank labels count as not judged yet.
 
     Args:
-        paths: of the files, one or several.
-        candidates: that sheets may ask about; None: any that is a query will do.
-        name: of the argument that the files are from, for messages.
-        check: takes each file with its judgements, and raises what is wrong with them.
+        paths: one file or several.
+        candidates: candidates that sheets may contain. Default None: any query is accepted.
+        name: name of the argument that holds the files, for error messages.
+        check: function that takes each file with its judgements and raises an error if they are wrong.
 
     Raises:
-        ValueError: naming file and line, if one is malformed; naming the argument, if there is none or two
-            files contradict each other.
+        ValueError: naming file and line, if a file is malformed; naming the argument, if there is no file or
+            two files contradict each other.
         OSError: if a file cannot be opened.
     """
     several = [paths] if isinstance(paths, str | PathLike) else list(paths)
@@ -243,7 +245,7 @@ def judged_in(
 
 
 def judged_place(path: Path, query: str, answer: str) -> str:
-    """Where a judgement stands in a file of qrels or a sheet: "path, line N", or the path alone."""
+    """Place of a judgement in a file of qrels or a sheet: "path, line N", or the path if it is not found."""
     if is_sheet(path):
         table, place = sheet_rows(path)
         rows = ((table["question_id"] == query) & (table["answer_id"] == answer)).arg_true()
@@ -253,15 +255,15 @@ def judged_place(path: Path, query: str, answer: str) -> str:
 
 
 def sheet_rows(path: StrPath) -> tuple[pl.DataFrame, Callable[[int], str]]:
-    """The cells of a sheet, filled in or not; and where row i stands in it.
+    """Cells of a sheet, filled in or not, and a function that names the place of a row.
 
     Returns:
-        Columns question_id, answer_id, question, answer (as before they were made harmless), label, comment
-        and source, blank where the sheet has none; and a function from a row (from 0) to "path, line N".
+        Columns question_id, answer_id, question, answer (with their original text), label, comment and
+        source, blank if the sheet lacks the column; and a function from a row (from 0) to "path, line N".
 
     Raises:
-        ValueError: naming file and line, if it is no table, or one of question_id, answer_id and label is
-            missing.
+        ValueError: naming file and line, if the file is not a table, or lacks question_id, answer_id or
+            label.
         OSError: if the file cannot be opened.
     """
     path = checks.path("path", path)
@@ -289,13 +291,13 @@ def has_source(path: StrPath) -> bool:
 def read_names(
     path: StrPath, expected: str = "a label, a name and perhaps a description"
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Readable names and descriptions: lines of label, name, and perhaps description, between tabs.
+    """Readable names and descriptions from lines of label, name and optional description, between tabs.
 
     Returns:
         (labels, descriptions) for `write_sheet`.
 
     Raises:
-        ValueError: naming file and line, if a line has another number of fields or a label stands twice.
+        ValueError: naming file and line, if a line has another number of fields or a label occurs twice.
         OSError: if the file cannot be opened.
     """
     path = checks.path("path", path)
@@ -305,7 +307,7 @@ def read_names(
     again = ~frame["label"].is_first_distinct()
     if again.any():
         row = int(again.arg_true()[0])
-        raise line_error(path, row + 1, f"the label {frame['label'][row]!r} stands on an earlier line too.")
+        raise line_error(path, row + 1, f"the label {frame['label'][row]!r} is also on an earlier line.")
     described = frame.filter(pl.col("description").fill_null("") != "")
     return (
         dict(zip(frame["label"], frame["name"], strict=True)),
@@ -314,7 +316,7 @@ def read_names(
 
 
 def _in_order(candidates: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """The candidates, checked, in the order of a sheet."""
+    """The validated candidates in the order of a sheet."""
     number = checks.seed("seed", seed)
     frame = candidates_checked(candidates)
     if frame.is_empty():
@@ -323,21 +325,21 @@ def _in_order(candidates: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def _write(sheet: pl.DataFrame, path: Path) -> None:
-    """Writes the cells of a sheet, with blank ones for what annotators fill in."""
+    """Write the cells of a sheet, with blank cells for annotators to fill in."""
     blank = sheet.with_columns(pl.lit(None, pl.String).alias(name) for name in ("label", "comment"))
     ordered = blank.select(*SHEET, *([SOURCE] if SOURCE in sheet.columns else []))
     write_cells(ordered, path, [*_WORDED, *ordered.columns[len(SHEET) :]])
 
 
 def write_cells(table: pl.DataFrame, path: Path, texts: Iterable[str]) -> None:
-    """Writes a table as TSV, the columns `texts` harmless to spreadsheets and terminals."""
+    """Write a table as TSV, with the columns `texts` made harmless to spreadsheets and terminals."""
     table = table.with_columns(harmless(table[name]) for name in texts)
     with written_aside(path) as aside:
         table.write_csv(aside, separator="\t", quote_style="necessary")
 
 
 def _shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """The rows with queries in a random order, and the answers to each; whatever the order before."""
+    """The rows in a random order of queries and of answers to each, whatever their order before."""
     frame = frame.sort("query", "answer")
     of_query, of_answer = np.random.default_rng(seed).spawn(2)
     queries = frame["query"].unique().sort()
@@ -347,7 +349,7 @@ def _shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def _readable(column: pl.Series, names: dict[str, str], descriptions: dict[str, str]) -> pl.Series:
-    """Names in place of labels, descriptions behind them."""
+    """Names in place of labels, followed by descriptions."""
     shown: dict[str, str] = {}
     for label in column.unique().to_list():
         told = f" ({descriptions[label]})" if label in descriptions else ""
@@ -356,7 +358,7 @@ def _readable(column: pl.Series, names: dict[str, str], descriptions: dict[str, 
 
 
 def _sentence(shown: pl.DataFrame) -> pl.Series:
-    """The query in words. The triple is shown as it is: a relation's direction is in its name at best."""
+    """Query in words. The triple is shown unchanged, because owkg does not know how to phrase a relation."""
     for_tail = pl.format("Which X makes this true: '{}' -- {} --> X?", "entity", "relation")
     for_head = pl.format("Which X makes this true: X -- {} --> '{}'?", "relation", "entity")
     of_triple = pl.when(pl.col("side") == "tail").then(for_tail).otherwise(for_head)
@@ -365,7 +367,7 @@ def _sentence(shown: pl.DataFrame) -> pl.Series:
 
 
 def _asked(query: pl.Series, *, topics: bool) -> pl.DataFrame:
-    """Columns query, side, entity, relation; null where the text is no query."""
+    """Columns query, side, entity, relation; null if the text is not a query."""
     texts = query.to_frame("query")
     if topics:
         return texts.with_columns(side=pl.lit("tail"), entity="query", relation=pl.lit(TOPIC)).select(ASKED)

@@ -18,27 +18,27 @@ _COLUMNS = (
 def pool_bias(
     run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Every system by the judgements of a pool, and by those that there would be had it not been pooled.
+    """Measures of each system under the judgements of a pool, and under those of a pool without the system.
 
-    What a system alone brought into the pool is judged no more then, neither in its list nor among the
-    answers that there are to find, so its measures may fall or rise. Only the first `depth` answers of a list
-    are looked at.
+    Without a system, the answers that it alone brought into the pool count as unjudged, both in its list and
+    among the answers to be retrieved, so its measures may fall or rise. Only the first `depth` answers of
+    each list count.
 
     Args:
-        run: columns model, query, side, entity, relation, answer, score; two systems at least.
+        run: table with columns model, query, side, entity, relation, answer, score; at least two systems.
         qrels: judgements of every query of the run.
-        depth: of the pool.
-        kept: judgements that do not come from the pool, such as those of the test set. None: none.
+        depth: depth of the pool.
+        kept: judgements that do not come from the pool, such as those of the test set. Default None: none.
 
     Returns:
-        A row a system, by name: model; judged, Judged@depth (`owkg.pools.judged_share`; a shorter list
-        counts as if the rest were not judged); pooled, unique and unique_relevant
-        (`owkg.pools.unique_contributions`); map, map_without, bpref, bpref_without: means over the judged
-        queries.
+        One row for each system, ordered by name: model; judged, Judged@depth (`owkg.pools.judged_share`; a
+            shorter list counts as if its rest were not judged); pooled, unique and unique_relevant
+            (`owkg.pools.unique_contributions`); map, map_without, bpref, bpref_without, as means over the
+            judged queries.
 
     Raises:
-        ValueError: if a frame is malformed, there is one system only, or the run answers a query that has
-            no judgement.
+        ValueError: if a frame is malformed, there is only one system, or the run answers a query that has no
+            judgement.
 
     References:
         Zobel (SIGIR 1998), section 4.
@@ -48,7 +48,7 @@ def pool_bias(
     lists = graded_lists(run, judgements, deep, kept=kept)
     systems = lists["model"].n_unique()
     if systems < 2:
-        raise ArgumentError("run", f"must hold two systems at least, got {systems}.")
+        raise ArgumentError("run", f"must hold at least two systems, got {systems}.")
     own = judged_lists(lists, judgements)
     measures = {"judged": judged_at(own, deep), "map": average_precision(own), "bpref": bpref(own)}
     other = _without(own, lists["alone"].to_numpy())
@@ -58,7 +58,7 @@ def pool_bias(
 
 
 def _without(judged: Judged, gone: np.ndarray) -> Judged:
-    """The lists where the answers that are `gone` are not judged."""
+    """The lists with the `gone` answers unjudged."""
 
     def lost(flag: np.ndarray) -> np.ndarray:
         return np.bincount(judged.query[gone & flag], minlength=len(judged.retrieved))

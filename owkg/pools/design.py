@@ -1,4 +1,4 @@
-"""How judged candidates were chosen, and so what their judgements allow to estimate."""
+"""Designs of judgements: how the judged candidates were chosen, which decides what can be estimated."""
 
 import json
 import re
@@ -15,21 +15,22 @@ from owkg.ir import POOLED
 _ENDING = ".design.json"
 
 MADE_BY = "owkg pool"
-"""What `metadata.json` of a pool says."""
+"""Entry made_by in the `metadata.json` of a pool."""
 
 
 def is_sheet_name(name: str) -> bool:
-    """Whether a file of a pool is a sheet, which annotators may fill in where it is."""
+    """Whether a file of a pool is a sheet, which annotators may fill in inside the folder."""
     return re.fullmatch(r"sheet\d*\.tsv", name) is not None
 
 
 class Design(StrEnum):
-    """How the candidates of some judgements were chosen.
+    """Way in which the candidates of some judgements were chosen.
 
-    Only the first allows an estimate of the sparsity and of correlations: it judges queries that were drawn
-    at random, and of these every candidate. All others show some of the missing answers, so that the sparsity
-    is at least what they show. Their candidates were chosen by the ranks of the systems. Therefore the found
-    answers stand higher in these systems' lists than missing answers do, and no correlation follows.
+    Only COMPLETE allows an estimate of the sparsity and of correlations: queries are drawn at random, and
+    every candidate of these queries is judged. All other designs show only some of the missing answers, so
+    they give a lower bound of the sparsity. Their candidates were chosen by the ranks of the systems. The
+    answers found by judging are therefore ranked higher by these systems than other missing answers, and no
+    correlation can be estimated.
     """
 
     COMPLETE = "complete"
@@ -43,24 +44,24 @@ class Design(StrEnum):
 
     @property
     def sampled(self) -> bool:
-        """Whether its queries are a random sample, so that they stand for all queries of the test."""
+        """Whether the queries are a random sample, so that they represent all queries of the test."""
         return self in (Design.COMPLETE, Design.SAMPLED_POOL, Design.SAMPLED_BUDGET)
 
     @property
     def estimates(self) -> bool:
-        """Whether it allows an interval of the sparsity, and correlations."""
+        """Whether the design allows an interval of the sparsity, and correlations."""
         return self is Design.COMPLETE
 
     @property
     def in_words(self) -> str:
-        """What the design is, as a noun phrase."""
+        """The design as a noun phrase."""
         return _WORDS[self]
 
     def of(self, qrels: pl.DataFrame) -> "Design":
-        """The design, given judgements that may be half done.
+        """The design after taking unfinished judgements into account.
 
-        Queries with a candidate that nobody has judged are not judged completely, and which ones are done
-        may depend on their answers.
+        A query with an unjudged candidate is not judged completely, and which queries are finished may depend
+        on their answers.
         """
         if self.estimates and (qrels["relevance"] == POOLED).any():
             return Design.SAMPLED_POOL
@@ -80,53 +81,53 @@ _WORDS = {
 
 
 def design_named(name: object) -> Design:
-    """The design that a user names.
+    """Design with a given name.
 
     Raises:
-        ValueError: naming `design`.
+        ValueError: naming `design`, if there is none.
     """
     if not isinstance(name, str) or name not in tuple(Design):
-        raise ArgumentError("design", f"must be of {', '.join(Design)}, got {name!r}.")
+        raise ArgumentError("design", f"must be one of {', '.join(Design)}, got {name!r}.")
     return Design(name)
 
 
 def stated_or_known(named: str | None, known: Design | None, source: str, *, default: Design) -> Design:
-    """The design of a source: the one that is known, else the one that is named, else the default.
+    """Design of a source: the recorded one, else the one that the user names, else the default.
 
     Args:
-        named: by the user; None: nothing.
-        known: written where the source lies; None: nothing is.
-        source: its name, for the message.
-        default: where nobody says anything.
+        named: name given by the user; None: not given.
+        known: recorded design; None: not recorded.
+        source: name of the source, for error messages.
+        default: design if none is named or recorded.
 
     Raises:
-        ValueError: naming `design`, if it is no design, or another one than is known.
+        ValueError: naming `design`, if the name is not a design or contradicts the recorded one.
     """
     given = None if named is None else design_named(named)
     if None not in (given, known) and given != known:
         raise ArgumentError(
-            "design", f"must be {known} for {source}, which was written so, or absent; got {given}."
+            "design", f"must be left out, or be {known} as recorded with {source}, got {given}."
         )
     return given or known or default
 
 
 def write_design(path: Path, design: Design, **more: Any) -> None:
-    """Writes the design of a file of judgements, or of a sheet, next to it.
+    """Write the design of a file of judgements or of a sheet next to it.
 
     Args:
-        path: of the judgements.
-        design: of them.
-        more: what else is known, such as the depth.
+        path: file of the judgements.
+        design: their design.
+        more: further entries, such as the depth.
     """
     with written_aside(_beside(path)) as aside:
         aside.write_text(json.dumps({"design": str(design)} | more, indent=2) + "\n", encoding="utf-8")
 
 
 def design_beside(path: Path) -> Design | None:
-    """The design that is written next to a file of judgements or a sheet; None: nothing is.
+    """Design recorded next to a file of judgements or a sheet; None if none is recorded.
 
     Raises:
-        ValueError: naming the file, if it names no design.
+        ValueError: naming the file, if it does not name a design.
     """
     file = _beside(path)
     if not file.is_file():
@@ -138,7 +139,7 @@ def design_beside(path: Path) -> Design | None:
 
 
 def design_of_pool(card: dict[str, Any]) -> Design:
-    """The design of a pool, by its `metadata.json`."""
+    """Design of a pool, from its `metadata.json`."""
     settings = card.get("settings", {})
     if settings.get("draw"):
         return Design.DRAWN

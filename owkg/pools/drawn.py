@@ -1,4 +1,4 @@
-"""The files of a design in the folder of a pool: what could be drawn, what is drawn, sheets in order."""
+"""Files of a design in the folder of a pool: units that could be drawn, drawn units, and their sheets."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ from owkg.pools.templates import read_templates
 from owkg.pools.units import asked_of
 
 DESIGN = "design.json"
-"""What says how units are drawn, and how many."""
+"""File with the design: how units are drawn, and how many."""
 DRAWN = "design.tsv"
-"""The drawn units, in the order of judging."""
+"""File with the drawn units, in the order of judging."""
 FRAME = "frame.parquet"
-"""All units that could be drawn, with their strata."""
+"""File with all units that could be drawn, and their strata."""
 _VERSION = 1
 
 
@@ -41,13 +41,13 @@ def drawn_pool(
     settings: Mapping[str, Any],
     categories: dict[str, str] | None = None,
 ) -> DrawnPool:
-    """The pool of some lists with a design drawn from it.
+    """Pool of some lists with a design drawn from it.
 
     Args:
         lists: runs, to the depth that the design reaches.
         known: judgements before the draw.
         settings: depth, draw, strata, for, below_depth, seed.
-        categories: the category of each relation; None: not known.
+        categories: category of each relation. Default None: not known.
     """
     depth = settings["depth"]
     asked = asked_of(settings["draw"], settings["strata"], settings["for"])
@@ -59,7 +59,7 @@ def drawn_pool(
 
 
 def reach_of(settings: Mapping[str, Any]) -> int:
-    """How deep the lists of a pool are kept: to its depth, or to where a design draws below it."""
+    """Depth of the lists that a pool keeps: its own depth, or that of a design that draws below it."""
     if not settings.get("draw"):
         return settings["depth"]
     asked = asked_of(settings["draw"], settings["strata"], settings["for"])
@@ -77,10 +77,14 @@ def _reach(unit: Unit, settings: Mapping[str, Any]) -> int:
 
 
 def asked_candidates(drawn: DrawnPool, batch: int = 0) -> pl.DataFrame:
-    """The candidates that a batch asks about, in the order of its sheet.
+    """Candidates to judge for a batch, in the order of its sheet.
 
-    Queries stand in the order of the draw. Their candidates are shuffled; of prefixes they stand by their
-    best rank, so that judging may stop at the first relevant answer of each list.
+    Queries are in the order of the draw and their candidates are shuffled. The candidates of prefixes are
+    ordered by their best rank, so that judging may stop at the first relevant answer of each list.
+
+    Args:
+        drawn: the pool.
+        batch: number of the batch, from 0. Default 0.
     """
     people, drawing = drawn.people, drawn.drawing
     order, batches = drawing.order()
@@ -108,14 +112,14 @@ def write_drawn(
     sheets: Sequence[str],
     added: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Writes the design of a pool, what could be drawn and what is drawn.
+    """Write the design of a pool, the units that could be drawn and the drawn units.
 
     Args:
-        folder: of the pool.
+        folder: folder of the pool.
         drawn: the pool.
         settings: strata and for, as they were given.
-        sheets: of the batches.
-        added: systems that joined after the draw, with their sheets.
+        sheets: names of the sheets of the batches.
+        added: systems added after the draw, with their sheets.
     """
     people, drawing = drawn.people, drawn.drawing
     frame = _units(people, drawing.unit, drawing.frame).with_columns(
@@ -162,21 +166,20 @@ def _units(people: Population, unit: Unit, frame: Int[np.ndarray, "units"]) -> p
 
 
 def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
-    """A pool with its design, as it was written; and the names of its sheets.
+    """Pool with its design, as written, and the names of its sheets.
 
     Raises:
-        ValueError: naming the folder or file, if it is no pool, has no design, or is not as it was written.
+        ValueError: naming the folder or file, if it is not a pool, has no design, or was changed.
         OSError: if a file cannot be opened.
     """
     card = pool_card(folder)
     file = folder / DESIGN
     if not file.is_file():
         raise ValueError(
-            f"{folder}: has no {DESIGN}: its candidates were not drawn at random, so that their judgements "
-            f"are "
-            "known answers and no sample; owkg pool --draw makes a pool that has one."
+            f"{folder}: has no {DESIGN}, because its candidates were not drawn at random. Their judgements "
+            "are not a random sample; owkg pool --draw makes a pool with a random draw."
         )
-    require_as_written(folder, card, changed=False, advice=", so that its draw is not known")
+    require_as_written(folder, card, changed=False, advice=", so its draw is not known")
     said = _said(file)
     known = read_judgements(folder / "pool.qrels", topics="allowed").filter(pl.col("relevance") >= 0)
     lists = read_runs([folder / "runs.trec.gz"], topics="allowed")
@@ -195,7 +198,7 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
         drawing.sizes.tolist() != said["sizes"]
         or ((drawing.counts < 0) | (drawing.counts > drawing.sizes)).any()
     ):
-        raise ValueError(f"{file}: the strata are not those of {FRAME}.")
+        raise ValueError(f"{file}: the strata do not match {FRAME}.")
     several = [one["sheet"] for one in (*said["batches"], *said.get("added", ())) if one["sheet"]]
     proxy, aims = free_proxy(people), said.get("for")
     aimed = asked_of(f"{unit}:1", None, aims) if aims else None
@@ -204,7 +207,7 @@ def read_drawn(folder: Path) -> tuple[DrawnPool, list[str]]:
 
 
 def design_of(folder: Path) -> tuple[list[str], list[dict[str, Any]]]:
-    """The sheets of the batches, and the systems that joined after the draw."""
+    """Sheets of the batches, and systems added after the draw."""
     said = _said(folder / DESIGN)
     return [batch["sheet"] for batch in said["batches"]], list(said.get("added", ()))
 
@@ -214,14 +217,14 @@ def _said(file: Path) -> dict[str, Any]:
         said = json.loads(file.read_text(encoding="utf-8"))
         version = said["version"]
     except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{file}: is no design of a pool.") from None
+        raise ValueError(f"{file}: is not the design of a pool.") from None
     if version != _VERSION:
-        raise ValueError(f"{file}: is of version {version}, and this owkg reads version {_VERSION}.")
+        raise ValueError(f"{file}: has version {version}, but this owkg reads version {_VERSION}.")
     return said
 
 
 def _found(people: Population, unit: Unit, table: pl.DataFrame, file: Path) -> Int[np.ndarray, "units"]:
-    """The units of a file in the population."""
+    """Places in the population of the units in a file."""
     if unit.of_queries:
         names = people.queries.select("query").with_row_index("at")
     else:
@@ -231,7 +234,7 @@ def _found(people: Population, unit: Unit, table: pl.DataFrame, file: Path) -> I
     on = names.columns[1:]
     found = table.select(on).join(names, on=on, how="left", maintain_order="left")["at"]
     if found.null_count():
-        raise ValueError(f"{file}: holds {unit} that the runs of the pool do not have.")
+        raise ValueError(f"{file}: holds {unit} that are not in the runs of the pool.")
     return found.to_numpy().astype(np.int64)
 
 
@@ -243,16 +246,16 @@ def draw_more(
     templates: Path | None = None,
     source: str | None = None,
 ) -> tuple[Path, int, DrawnPool]:
-    """Draws further units of a pool by its design, and writes their sheet; what was drawn and judged stays.
+    """Draw further units of a pool by its design and write their sheet; earlier draws and judgements stay.
 
     Args:
-        folder: of the pool.
-        count: further units.
-        names, templates: files of words for the sheet; None: none.
-        source: of `owkg.pools.annotation.write_sheet`.
+        folder: folder of the pool.
+        count: number of further units.
+        names, templates: files with readable names and wording for the sheet. Default None: none.
+        source: column source of the sheet, as in `owkg.pools.annotation.write_sheet`.
 
     Returns:
-        (the sheet, its candidates, the pool with the larger draw).
+        (path of the sheet, number of its candidates, the pool with the larger draw).
 
     Raises:
         ValueError: naming the folder or `more`.
@@ -285,13 +288,13 @@ def write_batch(
     templates: Path | None = None,
     source: str | None = None,
 ) -> list[str]:
-    """Writes a further sheet of a drawn pool, if it has rows, and its design; gives the names of the files.
+    """Write a further sheet of a drawn pool, if it has rows, and its design; return the names of the files.
 
     Args:
-        path: of the sheet.
+        path: file of the sheet.
         rows: candidates in the order of judging.
         drawn: the pool.
-        names, templates, source: of `draw_more`.
+        names, templates, source: as in `draw_more`.
     """
     if rows.is_empty():
         return []

@@ -1,4 +1,4 @@
-"""Estimates from the folder of a pool with a design, and from sheets that are filled in."""
+"""Estimates from the folder of a pool with a design and its filled-in sheets."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -46,30 +46,31 @@ def estimate(
     ci: float = 0.95,
     of_these: bool = True,
 ) -> Estimate:
-    """Metrics of all systems as if the whole pool were judged, from judgements drawn by its design.
+    """Metrics of all systems as if the whole pool were judged, estimated from drawn judgements.
 
     Args:
-        pool: folder that `owkg pool --draw` wrote, which records each look; or a pool in memory.
-        judged: filled-in sheets or files of qrels, or a frame of judgements; None: the sheets in the folder.
-        metrics: names such as rr, p@10, ap, mrr; None: those that the design answers.
-        compare: whether the differences of all pairs of systems are estimated.
-        proxies: further probabilities of candidates by name: files or frames with the columns query, answer,
+        pool: folder that `owkg pool --draw` wrote, in which owkg records each look; or a pool in memory.
+        judged: filled-in sheets, files of qrels, or a frame of judgements. Default None: the sheets in the
+            folder.
+        metrics: names such as rr, p@10, ap, mrr. Default None: the usual metrics that the design answers.
+        compare: whether to estimate the differences of all pairs of systems. Default True.
+        proxies: further probabilities of the candidates, by name: files or frames with columns query, answer,
             probability.
-        errors: how often annotators err: rates, or gold items of `owkg.pools.gold.gold_rates` to count them
-            on.
+        errors: error rates of the annotators, or gold items from which `owkg.pools.gold.gold_rates` counts
+            them. Default None: annotators do not err.
         expert: judgements by an expert of the first drawn queries: sheets, qrels or a frame.
-        exact, gaps, looks: of `owkg.estimation.estimate`.
-        others: runs of systems that were not pooled, which get bounds alone: of `owkg.judge.read_runs`, or a
-            frame.
-        kg: folder of the graph, with `others`: the known answers that left the lists of the pool leave
-            theirs.
-        reading: how the folder of the graph is read; None: by its files.
-        ci: level of the intervals.
-        of_these: whether the queries of the runs are meant, rather than queries like them.
+        exact, gaps, looks: as in `owkg.estimation.estimate`.
+        others: runs of systems that were not pooled, as for `owkg.judge.read_runs`, or a frame. These systems
+            get bounds only.
+        kg: folder of the graph, only with `others`: its known answers are removed from the lists of these
+            systems, as from the lists of the pool.
+        reading: options for reading the folder of the graph. Default None: detected from its files.
+        ci: confidence level of the intervals. Default 0.95.
+        of_these: True (default): the values are for the queries of the runs; False: for queries like these.
 
     Raises:
         ValueError: if the pool has no design, a judgement is outside the draw, the design does not answer a
-            metric, a drawn unit is skipped, too few are judged, or a third look has no plan (`looks`).
+            metric, a drawn unit is skipped, too few units are judged, or a third look has no plan (`looks`).
         OSError: if a file cannot be opened.
     """
     if isinstance(pool, DrawnPool):
@@ -119,7 +120,7 @@ def estimate(
 
 
 def _judgements(drawn: DrawnPool, said: Judgements, name: str) -> pl.DataFrame:
-    """A frame of judgements as it is, or those in files, all of them of what was drawn."""
+    """Judgements from a frame, unchanged, or from files, which must hold drawn units only."""
     if isinstance(said, pl.DataFrame):
         return said
 
@@ -133,7 +134,7 @@ def _judgements(drawn: DrawnPool, said: Judgements, name: str) -> pl.DataFrame:
 
 
 def drawn_judgements(folder: Path) -> tuple[DrawnPool, pl.DataFrame]:
-    """A pool with its design, and what is judged in the sheets of its folder; perhaps nothing.
+    """Pool with its design, and the judgements in the sheets of its folder, which may be empty.
 
     Raises:
         ValueError: naming the folder or the file, as `read_drawn`.
@@ -145,7 +146,7 @@ def drawn_judgements(folder: Path) -> tuple[DrawnPool, pl.DataFrame]:
 
 
 def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
-    """The sheets in the folder of a pool that somebody has written into.
+    """Sheets in the folder of a pool that were filled in.
 
     Raises:
         ValueError: naming `judged`, if there is none.
@@ -154,13 +155,13 @@ def filled_sheets(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
     if not found:
         raise ArgumentError(
             "judged",
-            f"must name filled-in sheets: those in {folder} ({', '.join(sheets)}) are as they were written.",
+            f"must name filled-in sheets, because nothing is filled in in {folder} ({', '.join(sheets)}).",
         )
     return found
 
 
 def written_into(folder: Path, sheets: Sequence[str]) -> list[StrPath]:
-    """The sheets in the folder of a pool that are not as they were written."""
+    """Sheets in the folder of a pool that were changed since they were written."""
     written = read_metadata(folder)["sha256"]
     paths = [folder / name for name in sheets if (folder / name).is_file()]
     return [path for path in paths if checksum(path) != written.get(path.name)]

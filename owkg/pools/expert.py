@@ -1,4 +1,4 @@
-"""Expert check of annotations: a sample of judged candidates that an expert judges again."""
+"""Expert check of annotations: an expert judges a sample of the judged candidates again."""
 
 from typing import NamedTuple
 
@@ -17,12 +17,13 @@ _PAIR = ["query", "answer"]
 
 
 class ExpertCheck(NamedTuple):
-    """How far an expert says what the annotators said.
+    """Agreement of the annotators with an expert.
 
     Attributes:
-        agreement: of the annotators' judgements (first) with the expert's (second).
-        shares: a row for all candidates (relevance null), and one for each relevance that annotators gave:
-            relevance, candidates, equal (how many the expert judges alike), share, lower, upper.
+        agreement: agreement of the judgements of annotators (first) with those of the expert (second).
+        shares: table with one row for all candidates (relevance null) and one for each relevance that
+            annotators gave: relevance, candidates, equal (number of candidates that the expert judges
+            equally), share, lower, upper.
     """
 
     agreement: AnnotatorAgreement
@@ -30,17 +31,18 @@ class ExpertCheck(NamedTuple):
 
 
 def expert_sample(qrels: pl.DataFrame, size: int, *, seed: int) -> pl.DataFrame:
-    """A random sample of judged candidates, as many of one relevance as of another.
+    """Random sample of judged candidates with equal numbers of each relevance.
 
-    Where a relevance has too few, all of them are drawn, and more of the others.
+    If a relevance has too few candidates, all of them are drawn, and more of the other relevances.
 
     Args:
-        qrels: columns query, side, entity, relation, answer, relevance; what is not judged is not drawn.
-        size: of the sample, at least 1 and at most the judged candidates.
-        seed: of the draw; it and the candidates decide it, not the order of the rows.
+        qrels: table with columns query, side, entity, relation, answer, relevance. Unjudged candidates are
+            not drawn.
+        size: size of the sample, from 1 to the number of judged candidates.
+        seed: seed of the draw. The draw depends on the seed and the candidates, not on the order of the rows.
 
     Returns:
-        Columns as `qrels`.
+        Columns as in `qrels`.
 
     Raises:
         ValueError: if `qrels` is malformed, or `size` is out of range.
@@ -69,18 +71,19 @@ def expert_sample(qrels: pl.DataFrame, size: int, *, seed: int) -> pl.DataFrame:
 
 
 def expert_check(qrels: pl.DataFrame, expert: pl.DataFrame, *, level: float = 0.95) -> ExpertCheck:
-    """Compares the judgements of annotators with those of an expert on a sample of them.
+    """Comparison of the judgements of annotators with those of an expert on a sample of them.
 
-    Intervals are Wilson's, of candidates that are drawn independently. After `expert_sample` the share of
-    each relevance estimates that of all judgements; the share in total does not, where one is rarer.
+    Intervals are Wilson's, for independently drawn candidates. After `expert_sample`, the share for each
+    relevance estimates the share among all judgements with this relevance. The share for all candidates
+    together does not, unless the relevances are equally frequent.
 
     Args:
-        qrels: what annotators say: columns query, side, entity, relation, answer, relevance.
-        expert: likewise, of some of these candidates; -1 where the expert was unsure.
-        level: of the intervals.
+        qrels: judgements of the annotators, columns query, side, entity, relation, answer, relevance.
+        expert: judgements of the expert for some of these candidates, with the same columns; -1 if unsure.
+        level: confidence level of the intervals. Default 0.95.
 
     Raises:
-        ValueError: if one is malformed, or the expert has judged no candidate that annotators have.
+        ValueError: if a frame is malformed, or no candidate is judged by both annotators and expert.
     """
     said, confidence = judgements_checked("qrels", qrels), checks.level("level", level)
     agreement = annotator_agreement(said, expert)

@@ -1,4 +1,4 @@
-"""The folder that `owkg pool` writes: candidates, judgements so far, the pooled lists, a sheet to fill in."""
+"""Folder that `owkg pool` writes: candidates, judgements so far, the pooled lists, and a sheet to fill in."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,11 +42,11 @@ from owkg.ranks.files import holds_ranks
 from owkg.ranks.reading import PLAIN, TableReading
 
 SHEET = "sheet.tsv"
-"""What annotators fill in."""
+"""File that annotators fill in."""
 
 _OF_DRAWS = ("sample", "draw", "strata", "for", "below_depth")
 _FILTER = ("train", "valid")
-_TRUTH = "truth"  # the split that holds what --truth knows
+_TRUTH = "truth"  # name of the split that holds the facts of --truth
 _PAIR = ["query", "answer"]
 _SHOWN = ("side", "entity", "relation", "answer")
 
@@ -62,22 +62,22 @@ def drawn_in_memory(
     reading: Reading | None = None,
     tables: TableReading = PLAIN,
 ) -> tuple[DrawnPool, list[str]]:
-    """A pool with the design drawn from it, which is not written; and its notes.
+    """Pool with a design drawn from it, without writing files, and its notes.
 
     Args:
-        runs, kg, settings, reading, tables: of `write_pool`.
+        runs, kg, settings, reading, tables: as in `write_pool`.
     """
     made = _made(runs, kg, reading or Reading(), settings, tables)
     return drawn_pool(made.run, made.qrels, settings, made.categories), made.said["notes"]
 
 
 class Plan(NamedTuple):
-    """What intervals to expect of a pool before anything is judged.
+    """Expected intervals of a pool before anything is judged.
 
     Attributes:
-        widths: of `owkg.estimation.plan`, a row for each metric, design and size.
-        wishes: of `owkg.estimation.units_for`, a row for each wish and design; None: nothing is wished for.
-        notes: what to know of the pool.
+        widths: result of `owkg.estimation.plan`, one row for each metric, design and size.
+        wishes: result of `owkg.estimation.units_for`, one row for each wish and design; None without wishes.
+        notes: warnings about the pool.
     """
 
     widths: pl.DataFrame
@@ -96,13 +96,13 @@ def planned(
     tables: TableReading = PLAIN,
     ci: float = 0.95,
 ) -> Plan:
-    """The plan for a pool that is not written.
+    """Plan for a pool, without writing files.
 
     Args:
-        runs, kg, settings, reading, tables: of `write_pool`.
-        metrics: names; those without a cut-off have the depth of the pool.
-        widths: wished widths of intervals by name of the metric.
-        ci: level of the intervals.
+        runs, kg, settings, reading, tables: as in `write_pool`.
+        metrics: names of metrics; without a cut-off, the depth of the pool is used.
+        widths: wished widths of intervals, by name of the metric.
+        ci: confidence level of the intervals. Default 0.95.
     """
     depth = settings["depth"]
     measures(metrics, depth)  # before the runs are read
@@ -116,13 +116,13 @@ def planned(
 
 
 class _Made(NamedTuple):
-    """What goes into the folder."""
+    """Contents of the folder of a pool."""
 
     run: pl.DataFrame  # as deep as the design reaches
     pool: pl.DataFrame  # with rule, relevance and judged_by
     qrels: pl.DataFrame
     relations: Sequence[str]
-    categories: dict[str, str] | None  # of the relations that are asked
+    categories: dict[str, str] | None  # category of each relation of the run
     said: dict[str, Any]
 
 
@@ -139,21 +139,22 @@ def write_pool(
     reading: Reading | None = None,
     tables: TableReading = PLAIN,
 ) -> dict[str, Any]:
-    """Makes the pool of some runs and writes it as a folder; gives what its `metadata.json` says.
+    """Make the pool of some runs, write it as a folder, and return its `metadata.json`.
 
     Args:
-        runs: paths, paths and dictionaries by name, or a frame of `owkg.judge.read_runs`.
-        kg: the graph or its folder; None: there is none, and the queries are topics.
-        out: the folder, whole or not there.
+        runs: paths, a mapping from names to paths or dictionaries, or a frame as `owkg.judge.read_runs`
+            returns it.
+        kg: the graph or its folder; None: there is no graph, and the queries are topics.
+        out: folder to write. It is written completely or not at all.
         settings: depth, truth (a split, a file of qrels, a frame of judgements, or None), closed_world,
-            covered, filter, rules, min_share, budget, intersect, sampled,
-            sample (whether a design is drawn or planned), draw, strata, for, below_depth, seed.
-        names: file of readable names, for the sheet; None: none.
-        overwrite: whether a folder that this command wrote is replaced.
-        templates: file of templates, for the sheet; None: none.
-        source: of `owkg.pools.annotation.write_sheet`.
-        reading: how the folder of the graph is read; None: by its files.
-        tables: what is said of rank tables among the runs.
+            covered, filter, rules, min_share, budget, intersect, sampled, sample (whether a design is drawn
+            or planned), draw, strata, for, below_depth, seed.
+        names: file of readable names for the sheet; None: none.
+        overwrite: whether to replace a folder that this command wrote.
+        templates: file of templates for the sheet. Default None: none.
+        source: column source of the sheet, as in `owkg.pools.annotation.write_sheet`.
+        reading: options for reading the folder of the graph. Default None: detected from its files.
+        tables: options for reading rank tables among the runs.
     """
     if source:
         addresses(pl.DataFrame(schema=dict.fromkeys(_SHOWN, pl.String)), source)
@@ -199,7 +200,7 @@ def write_pool(
 
 
 def _known(settings: dict[str, Any]) -> dict[str, Any]:
-    """What the design of a pool's judgements says of their candidates."""
+    """Settings that are recorded with the design of the judgements of a pool."""
     names = ("depth", "budget", "rules", "covered", "closed_world", *(("draw",) if settings["draw"] else ()))
     return {name: settings[name] for name in names}
 
@@ -212,13 +213,13 @@ def _made(
         if settings["rules"]:
             raise ArgumentError(
                 "rule",
-                "must be absent where judgements are drawn: rules reject true answers, which "
-                "estimates would repeat.",
+                "must be left out if judgements are drawn: rules reject some true answers, which "
+                "would bias estimates.",
             )
         require_runs(paths)
         reach_of(settings)
     if tables_said.said and not any(holds_ranks(path) for path in paths):
-        raise ArgumentError(tables_said.said, "is of rank tables, and every file is a TREC run.")
+        raise ArgumentError(tables_said.said, "must be left out, because every file is a TREC run.")
     with naming({"paths": "`runs`"}), _warned() as notes:
         known = kg if isinstance(kg, KnowledgeGraph | None) else read_graph(kg, **reading._asdict())
         if isinstance(runs, pl.DataFrame):
@@ -227,29 +228,29 @@ def _made(
             read = read_runs(runs, topics="allowed", graph=known, reading=tables_said)
     graph = _graph(known, kg, of_topics=bool((read["relation"] == TOPIC).all()))
     if graph is _NONE and settings["rules"]:
-        raise ArgumentError("rule", "must be absent for topics, which have no relations.")
+        raise ArgumentError("rule", "must be left out for topics, which have no relations.")
     if settings["sample"] and settings["truth"] is None and "test" in fact_splits(graph):
-        settings["truth"] = "test"  # what is known before the draw, which the proxy learns from
+        settings["truth"] = "test"  # answers known before the draw, from which the proxy learns
     splits = _filter_splits(graph, settings["filter"], settings["truth"])
-    # Of topics the pool is the union, as TREC has it, whoever answers them.
+    # For topics the pool is the union over systems, as in TREC, whichever systems answer a topic.
     apart = graph is _NONE and not settings["intersect"]
     run, dropped = (read, 0) if apart else aligned(read, intersect=settings["intersect"])
     if dropped:
-        notes.append(f"{dropped:,} queries are left out, which some system does not answer.")
+        notes.append(f"{dropped:,} queries are left out because some system does not answer them.")
     tables = [path.name for path in paths if holds_ranks(path)]
-    notes += [f"{name} is a rank table: only its tested answers are pooled." for name in tables]
+    notes += [f"{name} is a rank table, so only its tested answers are pooled." for name in tables]
     if settings["covered"]:
         run = _covered(run, graph, str(settings["truth"]), notes)
     asked = run["query"].n_unique()
     run = without_known(run, graph, splits) if splits else run
     if run.is_empty():
-        raise ArgumentError("filter", "must leave some answer of the runs, got none left.")
+        raise ArgumentError("filter", "must leave some answers of the runs, got none.")
     if gone := asked - run["query"].n_unique():
-        notes.append(f"{gone:,} queries have no answers left after the filter, and no row.")
+        notes.append(f"{gone:,} queries have no answers left after the filter and are left out.")
     run = top(run, reach_of(settings))
     systems = run["model"].unique().sort().to_list()
     if len(systems) == 1:
-        notes.append("the pool is of one system: what only others would find stays unjudged.")
+        notes.append("the pool has only one system: answers that only other systems list stay unjudged.")
     candidates = pool(run, settings["depth"])
     truth = _truth(graph, settings, candidates, notes)
     marked = candidates.with_columns(rule=pl.lit(None, pl.String))
@@ -260,14 +261,12 @@ def _made(
     judged = graded(marked, truth, closed_world=settings["closed_world"])
     wrong = judged.filter((pl.col("relevance") > 0) & pl.col("rule").is_not_null())
     if len(wrong):
-        notes.append(f"{len(wrong):,} relevant answers are taken for trivial; the truth decides.")
+        notes.append(f"the rules call {len(wrong):,} relevant answers trivial; the truth decides.")
     qrels = judged.select("query", "side", "entity", "relation", "answer", "relevance")
     if truth is not None and not settings["closed_world"]:
         qrels = merged(qrels, truth)
         if more := len(qrels) - len(judged):
-            notes.append(
-                f"{more:,} answers that the truth judges are in no list; they are judged all the same."
-            )
+            notes.append(f"{more:,} answers that the truth judges are in no list; their judgements are kept.")
     counted = dict(rule_counts(marked).drop_nulls("rule").rows())
     said = {
         "systems": systems,
@@ -282,7 +281,7 @@ def _made(
 
 
 def _categories(graph: KnowledgeGraph, run: pl.DataFrame) -> dict[str, str] | None:
-    """The category of each relation that is asked, by the training facts; None without them."""
+    """Category of each relation of the run by the training facts; None without training facts."""
     if "train" not in fact_splits(graph):
         return None
     return dict(with_categories(run.select("relation").unique().sort("relation"), graph).rows())
@@ -290,7 +289,7 @@ def _categories(graph: KnowledgeGraph, run: pl.DataFrame) -> dict[str, str] | No
 
 @contextmanager
 def _warned() -> Iterator[list[str]]:
-    """The warnings within, as notes, which are there once it is left."""
+    """Warnings raised inside the context, as a list of notes that is filled on leaving it."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -299,19 +298,19 @@ def _warned() -> Iterator[list[str]]:
 
 
 def _graph(graph: KnowledgeGraph | None, kg: Graph, *, of_topics: bool) -> KnowledgeGraph:
-    """The graph; of topics one without facts."""
+    """The graph; for topics, a graph without facts."""
     if graph is None:
         if not of_topics:
             raise ArgumentError("kg", "must be given to make a pool of head|relation|? or ?|relation|tail.")
         return _NONE
     if of_topics:
         shown = "a graph" if isinstance(kg, KnowledgeGraph) else kg
-        raise ArgumentError("kg", f"must be absent where queries are topics, got {shown}.")
+        raise ArgumentError("kg", f"must be left out if queries are topics, got {shown}.")
     return graph
 
 
 def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | pl.DataFrame | None) -> list[str]:
-    """The splits whose answers leave the lists."""
+    """Splits whose answers are removed from the lists."""
     facts = fact_splits(graph)
     truth = None if isinstance(truth, pl.DataFrame) else truth
     if named is None:
@@ -325,12 +324,12 @@ def _filter_splits(graph: KnowledgeGraph, named: str | None, truth: str | pl.Dat
         if name not in facts:
             raise ArgumentError("filter", f"must be among {', '.join(facts)}, or none, got {name!r}.")
         if name == truth:
-            raise ArgumentError("filter", f"must not hold the split that --truth names, got {name!r}.")
+            raise ArgumentError("filter", f"must not name the split of --truth, got {name!r}.")
     return splits
 
 
 def _judgements(graph: KnowledgeGraph, truth: str | pl.DataFrame) -> pl.DataFrame:
-    """What `--truth` names."""
+    """Judgements that `--truth` names."""
     if isinstance(truth, pl.DataFrame):
         return judgements_checked("truth", truth)
     if truth in fact_splits(graph):
@@ -343,21 +342,19 @@ def _judgements(graph: KnowledgeGraph, truth: str | pl.DataFrame) -> pl.DataFram
 
 
 def _covered(run: pl.DataFrame, graph: KnowledgeGraph, truth: str, notes: list[str]) -> pl.DataFrame:
-    """The run on the queries that the truth judges."""
+    """The run restricted to queries that the truth judges."""
     kept = run.join(_judgements(graph, truth), on="query", how="semi", maintain_order="left")
     if kept.is_empty():
-        raise ArgumentError(
-            "truth", f"must judge some query that is asked, got {truth!r}, which judges none."
-        )
+        raise ArgumentError("truth", f"must judge some query of the runs, got {truth!r}, which judges none.")
     if gone := run["query"].n_unique() - kept["query"].n_unique():
-        notes.append(f"{gone:,} queries are left out, which the truth does not judge.")
+        notes.append(f"{gone:,} queries are left out because the truth does not judge them.")
     return kept
 
 
 def _truth(
     graph: KnowledgeGraph, settings: dict[str, Any], candidates: pl.DataFrame, notes: list[str]
 ) -> pl.DataFrame | None:
-    """The judgements that are there already, of the queries asked."""
+    """Judgements of the truth for the queries of the pool."""
     if settings["truth"] is None:
         return None
     judged, other = judged_for(_judgements(graph, settings["truth"]), candidates, intersect=True)
@@ -366,12 +363,12 @@ def _truth(
     if len(lacking) and settings["closed_world"]:
         raise ArgumentError(
             "truth",
-            "must judge every query of the pool where it stands for annotators: "
+            "must judge every query of the pool if it replaces annotators: "
             f"{len(lacking):,} of {len(asked):,} are not in {settings['truth']}, such as {lacking[0]!r}, and "
-            "all their answers would be called wrong; --covered pools only the queries that it judges.",
+            "all their answers would count as wrong; --covered pools only the queries that it judges.",
         )
     if other:
-        notes.append(f"{other:,} queries that the truth answers are not asked.")
+        notes.append(f"{other:,} queries that the truth answers are not in the runs.")
     return judged
 
 
@@ -384,7 +381,7 @@ def _marked(
 ) -> pl.DataFrame:
     """The candidates with the rules that mark them.
 
-    The rules know the truth too, as one who annotates does; not where it stands for the annotator.
+    The rules also know the truth, as an annotator would, unless the truth replaces the annotator.
     """
     known = splits
     if truth is not None and not settings["closed_world"]:
@@ -397,7 +394,7 @@ def _marked(
 def _cost(
     graph: KnowledgeGraph, candidates: pl.DataFrame, splits: list[str], settings: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the rules would make of known facts: of a split of --filter beside train, else of train."""
+    """Cost of the rules, with facts left out from the splits of --filter except train, or else from train."""
     held = [name for name in splits if name != "train" and len(graph.splits[name])]
     found = rule_cost(
         graph,
@@ -411,7 +408,7 @@ def _cost(
 
 
 def _unasked(left: pl.DataFrame, asked: pl.DataFrame) -> list[str]:
-    """A note of what a budget leaves unjudged."""
+    """Note on the candidates that a budget leaves unjudged."""
     if len(asked) == len(left):
         return []
     unasked = left.join(asked, on=_PAIR, how="anti")
@@ -426,17 +423,17 @@ def _unasked(left: pl.DataFrame, asked: pl.DataFrame) -> list[str]:
 
 
 def _unworded(asked: pl.DataFrame, templates: Templates) -> list[str]:
-    """A note of the relations in a sheet that have no template on a side that is asked for."""
+    """Note on the relations in a sheet without a template for a side that is asked for."""
     both = asked.select("relation", "side").unique()
     lacking = {relation for relation, side in both.rows() if (relation, side) not in templates}
     if not lacking:
         return []
     of = both["relation"].n_unique()
-    return [f"{len(lacking):,} of {of:,} relations in the sheet lack a template; they keep the usual words."]
+    return [f"{len(lacking):,} of {of:,} relations in the sheet have no template and keep the default words."]
 
 
 def graded(marked: pl.DataFrame, truth: pl.DataFrame | None, *, closed_world: bool) -> pl.DataFrame:
-    """The candidates with a relevance: of the truth, else 0 by rule, else not judged; and which of these."""
+    """The candidates with their relevance (by the truth, else 0 by rule, else not judged) and its source."""
     ruled = pl.col("rule").is_not_null()
     by_rule = pl.when(ruled).then(0).otherwise(POOLED).cast(pl.Int64)
     if truth is None:

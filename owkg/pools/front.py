@@ -1,4 +1,4 @@
-"""Designs from Python: what `owkg pool --plan`, `--draw` and `--more` do, in one call each."""
+"""Designs from Python: one function each for `owkg pool --plan`, `--draw` and `--more`."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from owkg.pools.further import Graph, Runs
 from owkg.pools.units import DEEPEST, Drawable, settings_of
 
 METRICS = ("rr", "success", "p", "ap", "ndcg", "mrr")
-"""Metrics of a plan, unless somebody names others."""
+"""Default metrics of a plan."""
 
 
 def draw(
@@ -39,27 +39,28 @@ def draw(
     names: StrPath | None = None,
     templates: StrPath | None = None,
 ) -> DrawnPool:
-    """A pool of some runs with a random sample of it to judge, as `owkg pool --draw` makes it.
+    """Pool of some runs with a random sample of it to judge, as `owkg pool --draw` makes it.
 
     Args:
-        runs: paths, paths and dictionaries by name, or a frame of `owkg.judge.read_runs`.
-        graph: the graph or its folder; for topics, judgements (a frame or a file of qrels) that are known
-            before the draw, or None.
-        what: what to draw: `Queries`, `Prefixes`, `Candidates` or `Below`; or text such as "queries:60".
-        depth: how many answers of each list are pooled.
-        seed: of the draw: equal seeds give equal draws on any machine.
-        truth: what is known before the draw: a split, a file of qrels, or a frame of judgements; None: the
-            test split of the graph.
-        filter: splits whose known answers leave the lists, separated by commas, or "none"; None: train and
-            valid.
-        intersect: whether queries are left out that some system does not answer.
-        out: folder to write, with the sheet to fill in; None: the pool stays in memory.
-        overwrite: whether a folder that `owkg pool` wrote is replaced.
-        names, templates: files of readable names and of own words for the sheet, as `owkg pool` takes them.
+        runs: paths, a mapping from names to paths or dictionaries, or a frame as `owkg.judge.read_runs`
+            returns it.
+        graph: the graph or its folder. For topics: judgements known before the draw (a frame or a file of
+            qrels), or None.
+        what: units to draw: `Queries`, `Prefixes`, `Candidates` or `Below`; or text such as "queries:60".
+        depth: number of answers of each list that are pooled.
+        seed: seed of the draw; equal seeds give equal draws on any machine. Default 0.
+        truth: answers known before the draw: a split, a file of qrels, or a frame of judgements. Default
+            None: the test split of the graph.
+        filter: splits whose known answers are removed from the lists, separated by commas, or "none". Default
+            None: train and valid.
+        intersect: whether to leave out queries that some system does not answer. Default False.
+        out: folder to write, with the sheet to fill in. Default None: the pool stays in memory.
+        overwrite: whether to replace a folder that `owkg pool` wrote. Default False.
+        names, templates: files of readable names and of own wording for the sheet, as `owkg pool` takes them.
 
     Returns:
-        The pool, for `owkg.estimate`. Its `more(40)` draws further units in memory; `draw_further` does so in
-        its folder. `owkg.pools.asked_candidates` gives what to judge.
+        The pool, for `owkg.estimate`. Its method `more(40)` draws 40 further units in memory; `draw_further`
+        draws them in its folder. `owkg.pools.asked_candidates` returns the candidates to judge.
 
     Raises:
         ValueError: naming the argument or the file that is wrong.
@@ -101,13 +102,15 @@ def plan(
     intersect: bool = False,
     ci: float = 0.95,
 ) -> Plan:
-    """Widths of intervals by metric, design and size, before any label, as `owkg pool --plan` prints them.
+    """Expected widths of intervals by metric, design and size, as `owkg pool --plan` prints them.
+
+    No judgement is needed.
 
     Args:
-        runs, graph, depth, truth, filter, intersect: of `draw`.
-        metrics: such as rr, p@10, ap, mrr; None: those of `widths`, or the usual ones.
-        widths: wished widths of the intervals of systems, by name of the metric.
-        ci: level of the intervals.
+        runs, graph, depth, truth, filter, intersect: as in `draw`.
+        metrics: names such as rr, p@10, ap, mrr. Default None: the metrics of `widths`, or the usual ones.
+        widths: wished widths of the intervals of systems, by name of the metric. Default None: no wishes.
+        ci: confidence level of the intervals. Default 0.95.
 
     Raises:
         ValueError: naming the argument or the file that is wrong.
@@ -128,15 +131,15 @@ def plan_further(
     widths: Mapping[str, float] | None = None,
     ci: float = 0.95,
 ) -> pl.DataFrame:
-    """How many units of a drawn pool to judge in all, by the intervals of those judged so far.
+    """Total number of units of a drawn pool to judge, planned from the intervals so far.
 
     Args:
         pool: folder of the pool, or a pool in memory.
-        judged: of `owkg.estimate`; None: the sheets in the folder.
-        metrics: None: those of `widths`, or those that the design answers.
-        widths: wished widths of the intervals of systems, by name of the metric; None: the widths of several
-            numbers of units.
-        ci: level of the intervals.
+        judged: judgements as in `owkg.estimate`. Default None: the sheets in the folder.
+        metrics: names of metrics. Default None: the metrics of `widths`, or those that the design answers.
+        widths: wished widths of the intervals of systems, by name of the metric. Default None: report the
+            widths for several numbers of units.
+        ci: confidence level of the intervals. Default 0.95.
 
     Returns:
         The table of `owkg.estimation.after_pilot`.
@@ -151,10 +154,10 @@ def plan_further(
 
 
 def read_pool(pool: StrPath) -> DrawnPool:
-    """A pool with its design from the folder that `draw` or `owkg pool --draw` wrote.
+    """Pool with its design, from the folder that `draw` or `owkg pool --draw` wrote.
 
     Raises:
-        ValueError: if the folder is no such pool, or is not as it was written.
+        ValueError: if the folder is not such a pool, or was changed.
         OSError: if a file cannot be opened.
     """
     return read_drawn(checks.path("pool", pool))[0]
@@ -163,27 +166,28 @@ def read_pool(pool: StrPath) -> DrawnPool:
 def draw_further(
     pool: StrPath, count: int, *, names: StrPath | None = None, templates: StrPath | None = None
 ) -> Path:
-    """Draws further units in the folder of a pool by its design; gives the sheet with their candidates.
+    """Draw further units in the folder of a pool by its design, and return the sheet of their candidates.
 
     Args:
         pool: folder of the pool.
-        count: further units.
-        names, templates: of `draw`.
+        count: number of further units.
+        names, templates: as in `draw`.
 
     Raises:
-        ValueError: naming the folder or `more`, if nothing is left to draw.
+        ValueError: naming the folder, or `more` if nothing is left to draw.
         OSError: if a file cannot be opened or written.
     """
     return draw_more(checks.path("pool", pool), count, **_words(names, templates))[0]
 
 
 def add_systems(pool: StrPath, runs: Runs, graph: Graph = None) -> Added:
-    """Lets further systems join a drawn pool, as `owkg pool --add` does.
+    """Addition of further systems to a drawn pool, as `owkg pool --add` does it.
 
     Args:
         pool: folder of the pool.
-        runs: of the further systems, which answer every query of the pool.
-        graph: the graph or its folder, whose known answers leave the lists; None: of topics.
+        runs: runs of the further systems, which must answer every query of the pool.
+        graph: the graph or its folder, whose known answers are removed from the lists. Default None: queries
+            are topics.
 
     Raises:
         ValueError: naming the folder or the argument that is wrong.
@@ -196,7 +200,7 @@ def add_systems(pool: StrPath, runs: Runs, graph: Graph = None) -> Added:
 def _graph_and_truth(
     graph: Graph | pl.DataFrame, truth: str | pl.DataFrame | None
 ) -> tuple[Graph, str | pl.DataFrame | None]:
-    """The graph, and what is known; for topics what is known takes the place of the graph."""
+    """The graph and the truth; for topics, `graph` holds the truth."""
     if isinstance(graph, pl.DataFrame):
         return None, graph
     if isinstance(graph, str | Path) and Path(graph).is_file():
@@ -205,7 +209,7 @@ def _graph_and_truth(
 
 
 def _words(names: StrPath | None, templates: StrPath | None) -> dict[str, Any]:
-    """Files of words for a sheet."""
+    """Files of names and templates for a sheet, as paths."""
     given = {"names": names, "templates": templates}
     return {name: None if one is None else checks.path(name, one) for name, one in given.items()}
 
@@ -213,7 +217,7 @@ def _words(names: StrPath | None, templates: StrPath | None) -> dict[str, Any]:
 def _settings(
     depth: int, truth: str | pl.DataFrame | None, splits: str | None, *, intersect: bool, seed: int
 ) -> dict[str, Any]:
-    """The settings of a pool of which a design is drawn or planned."""
+    """Settings of a pool for which a design is drawn or planned."""
     return {
         "depth": checks.whole("depth", depth, 1),
         "truth": truth,

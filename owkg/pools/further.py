@@ -1,4 +1,4 @@
-"""Runs of systems: those of a pool, and further ones, whose lists are made as its own were."""
+"""Runs of a pool, and lists of further systems filtered in the same way."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,27 +18,27 @@ from owkg.pools.read_back import pool_card
 from owkg.ranks.files import holds_ranks
 
 Runs = Mapping[str, Any] | Sequence[StrPath] | pl.DataFrame
-"""Runs of `owkg.judge.read_runs`: paths, paths and dictionaries by name, or a frame."""
+"""Runs as `owkg.judge.read_runs` takes them: paths, paths or dictionaries by name, or a frame."""
 Graph = StrPath | KnowledgeGraph | None
-"""A graph or its folder; None: there is none, and the queries are topics."""
+"""A graph or its folder; None if there is no graph and the queries are topics."""
 
 
 def further_lists(
     runs: Runs, kg: Graph, reading: Reading, people: Population, splits: Sequence[str], *, name: str
 ) -> pl.DataFrame:
-    """The lists of further systems for the queries of a pool, without the known answers that left its own.
+    """Lists of further systems for the queries of a pool, filtered like the lists of the pool.
 
     Args:
-        runs: of the systems.
-        kg: the graph or its folder; None: no answers left the lists of the pool, or queries are topics.
-        reading: how the folder of the graph is read.
+        runs: runs of the systems.
+        kg: the graph or its folder; None: the lists of the pool were not filtered, or queries are topics.
+        reading: options for reading the folder of the graph.
         people: the population of the pool.
-        splits: whose answers left the lists of the pool.
-        name: of the argument that names the runs, for messages.
+        splits: splits whose known answers were removed from the lists of the pool.
+        name: name of the argument that holds the runs, for error messages.
 
     Raises:
-        ValueError: naming `kg`, if it is needed, or has not these splits; naming the argument, if a system
-            is in the pool, or does not answer a query of it; naming the file, if it is malformed or a rank
+        ValueError: naming `kg`, if it is needed or lacks one of the splits; naming the argument, if a system
+            is in the pool or does not answer a query of it; naming the file, if it is malformed or a rank
             table.
         OSError: if a file cannot be opened.
     """
@@ -48,7 +48,7 @@ def further_lists(
         found = runs if isinstance(runs, pl.DataFrame) else read_runs(runs, topics="allowed", graph=graph)
     if again := sorted(set(found["model"]) & set(people.models)):
         hint = "; `name` gives another name" if name == "add" else ""
-        raise ArgumentError(name, f"must be of further systems: {again[0]} is in the pool already{hint}.")
+        raise ArgumentError(name, f"must hold further systems: {again[0]} is already in the pool{hint}.")
     asked = people.queries.select("query")
     found = found.join(asked, on="query", how="semi", maintain_order="left")
     if found.is_empty():
@@ -66,7 +66,7 @@ def further_lists(
 
 
 def paths_of(runs: Runs) -> list[Path]:
-    """The files among some runs."""
+    """Files among some runs."""
     if isinstance(runs, pl.DataFrame):
         return []
     sources = list(runs.values() if isinstance(runs, Mapping) else runs)
@@ -74,19 +74,19 @@ def paths_of(runs: Runs) -> list[Path]:
 
 
 def require_runs(paths: Sequence[Path]) -> None:
-    """Raises ValueError naming the file, if one of which judgements are drawn is a rank table."""
+    """Raise ValueError naming the file, if a file for a draw is a rank table."""
     for path in filter(holds_ranks, paths):
         raise ValueError(
-            f"{path}: is a rank table, whose lists hold tested answers alone; a draw needs the runs "
+            f"{path}: is a rank table, whose lists hold only tested answers; a draw needs the runs "
             "(owkg evaluate --lists writes them)."
         )
 
 
 def unpooled_runs(folder: Path, runs: Iterable[Path]) -> list[Path]:
-    """The files of some that were not pooled.
+    """Files of runs that were not pooled.
 
     Raises:
-        ValueError: naming a file, if one of its name was pooled and had another content.
+        ValueError: naming a file, if a file of the same name was pooled with other content.
     """
     pooled = {one["sha256"]: one["file"] for one in pool_card(folder)["runs"]}
     others = [path for path in runs if checksum(path) not in pooled]
@@ -97,15 +97,15 @@ def unpooled_runs(folder: Path, runs: Iterable[Path]) -> list[Path]:
 
 
 def _graph(kg: Graph, reading: Reading, people: Population, splits: Sequence[str]) -> KnowledgeGraph | None:
-    """The graph whose known answers leave the lists."""
+    """The graph whose known answers are removed from the lists; None if none are removed."""
     if (people.queries["relation"] == TOPIC).all():
         if kg is not None:
-            raise ArgumentError("kg", "must be absent where queries are topics.")
+            raise ArgumentError("kg", "must be left out if queries are topics.")
         return None
     if kg is None:
         if splits:
             raise ArgumentError(
-                "kg", f"must be the graph of the pool: its answers in {', '.join(splits)} left the lists."
+                "kg", f"must be the graph of the pool, whose answers in {', '.join(splits)} left the lists."
             )
         return None
     graph = kg if isinstance(kg, KnowledgeGraph) else read_graph(kg, **reading._asdict())

@@ -1,4 +1,4 @@
-"""Gold items: candidates whose truth is known and was hidden from the annotators, to count their errors."""
+"""Gold items: candidates with a known truth that was hidden from the annotators, to count their errors."""
 
 from collections.abc import Callable
 
@@ -18,22 +18,22 @@ _ITEM = ("query", "answer")
 def gold_rates(
     gold: StrPath | pl.DataFrame, *, fp: float | None = None, fn: float | None = None
 ) -> ErrorRates:
-    """How often annotators err, counted on gold items.
+    """Error rates of annotators, counted on gold items.
 
     Args:
-        gold: a table of text or Parquet, or a frame, with the columns query, answer, label (by annotators; of
-            several, what most say) and truth, in the words of a sheet: 1, yes, relevant, or 0, no, not
-            relevant. A blank label, or "?", is not counted.
-        fp, fn: a rate that is known, if no gold item is of its kind.
+        gold: table (text or Parquet) or frame with the columns query, answer, label (by annotators; the
+            majority if there are several) and truth. Both are in the words of a sheet: 1, yes, relevant; or
+            0, no, not relevant. A blank label or "?" is not counted.
+        fp, fn: known rate, needed if no gold item is of its kind. Default None: counted.
 
     Raises:
-        ValueError: naming file and line: if a column is missing, a label or truth is none of these words, or
-            an item stands twice; naming `fp` or `fn`, if no item is of its kind and the rate is not given.
+        ValueError: naming file and line: if a column is missing, a label or truth is not one of these words,
+            or an item occurs twice; naming `fp` or `fn`, if no item is of its kind and the rate is not given.
         OSError: if the file cannot be opened.
     """
     table, place = _placed(gold)
     if lacking := [name for name in GOLD if name not in table.columns]:
-        raise ValueError(f"{place(-1)}: must have the columns {', '.join(GOLD)}, without {lacking[0]}.")
+        raise ValueError(f"{place(-1)}: must have the columns {', '.join(GOLD)}, but has no {lacking[0]}.")
     table = table.select(pl.col(name).cast(pl.String).fill_null("") for name in GOLD)
     label, truth = (
         labels_in(table[name].replace("", unsaid)) for name, unsaid in (("label", "?"), ("truth", ""))
@@ -42,7 +42,7 @@ def gold_rates(
     wrong = (
         ("label", label.is_null(), f"must be {LABELS_SHOWN}"),
         ("truth", truth.is_null() | (truth < 0), "must be 1, y, yes, relevant; or 0, n, no, not relevant"),
-        ("answer", again, "must stand once under its query"),
+        ("answer", again, "must occur once for its query"),
     )
     for name, bad, must in wrong:
         for row in bad.arg_true().head(1):
@@ -54,7 +54,7 @@ def gold_rates(
 
 
 def _placed(gold: StrPath | pl.DataFrame) -> tuple[pl.DataFrame, Callable[[int], str]]:
-    """The table, and where row i stands in it; row -1 is the header."""
+    """The table, and a function that names the place of a row; row -1 is the header."""
     if isinstance(gold, pl.DataFrame):
         return gold, lambda row: f"`errors`, row {row + 1}" if row >= 0 else "`errors`"
     path = checks.path("errors", gold)

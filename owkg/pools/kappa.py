@@ -1,4 +1,4 @@
-"""Agreement of annotators: the share of equal judgements, Cohen's kappa of two, Fleiss' kappa of several."""
+"""Agreement of annotators: share of equal judgements, Cohen's kappa for two, Fleiss' kappa for several."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,16 +14,17 @@ from owkg.judge.schema import ASKED
 
 
 class AnnotatorAgreement(NamedTuple):
-    """How far two annotators agree on the candidates that both have judged.
+    """Agreement of two annotators on the candidates that both have judged.
 
     Attributes:
-        candidates: that both have judged.
-        unsure: that both sheets hold, and at least one annotator did not judge.
-        unshared: that only one of the sheets holds.
-        agreeing: the share of the judged candidates with equal relevances.
-        kappa: Cohen's; nan where all judgements are of one relevance, so that agreement by chance is certain.
-        standard_error: of kappa; nan with it.
-        disagreements: columns query to answer, and first, second: the two relevances.
+        candidates: number of candidates that both have judged.
+        unsure: number of candidates in both sheets that at least one annotator did not judge.
+        unshared: number of candidates in only one of the sheets.
+        agreeing: share of the candidates judged by both with equal relevances.
+        kappa: Cohen's kappa; nan if all judgements have one relevance, so that agreement is certain by
+            chance.
+        standard_error: standard error of kappa; nan if kappa is nan.
+        disagreements: columns query to answer, and the two relevances first and second.
     """
 
     candidates: int
@@ -36,14 +37,15 @@ class AnnotatorAgreement(NamedTuple):
 
 
 def annotator_agreement(first: pl.DataFrame, second: pl.DataFrame) -> AnnotatorAgreement:
-    """Compares the judgements of two annotators.
+    """Comparison of the judgements of two annotators.
 
     Args:
-        first: columns query, side, entity, relation, answer, relevance; -1 where the annotator was unsure.
-        second: likewise.
+        first: judgements of the first annotator, columns query, side, entity, relation, answer, relevance; -1
+            if unsure.
+        second: judgements of the second annotator, with the same columns.
 
     Raises:
-        ValueError: if one is malformed, or there is no candidate that both have judged.
+        ValueError: if a frame is malformed, or there is no candidate that both have judged.
 
     Examples:
         >>> asked = {"query": "a|r|?", "side": "tail", "entity": "a", "relation": "r"}
@@ -62,7 +64,7 @@ def annotator_agreement(first: pl.DataFrame, second: pl.DataFrame) -> AnnotatorA
     )
     judged = both.filter((pl.col("first") != POOLED) & (pl.col("second") != POOLED))
     if judged.is_empty():
-        raise ArgumentError("first", "and `second` must have judged some candidate both, got none.")
+        raise ArgumentError("first", "must share a judged candidate with `second`, got none.")
     a, b = judged["first"].to_numpy(), judged["second"].to_numpy()
     value, error = kappa(_table(a, b))
     return AnnotatorAgreement(
@@ -81,16 +83,17 @@ def annotator_agreement(first: pl.DataFrame, second: pl.DataFrame) -> AnnotatorA
 def kappa(counts: Float64[np.ndarray, "relevances relevances"]) -> tuple[float, float]:
     """(kappa, standard error): kappa = (p_o - p_e) / (1 - p_e).
 
-    With p the shares of the pairs of relevances, p_o = sum p_ii, p_e = sum p_i. p_.i. The standard error is
-    the large-sample one without the assumption of no agreement (by the delta method, multinomial p): n (1 -
-    p_e)^2 var = sum p_ii (1 - (p_i. + p_.i)(1 - kappa))^2 + (1 - kappa)^2 sum_{i != j} p_ij (p_.i + p_j.)^2 -
-    (kappa - p_e (1 - kappa))^2.
+    Let p be the shares of the pairs of relevances; then p_o = sum p_ii and p_e = sum p_i. p_.i. The standard
+    error is for large samples and does not assume zero agreement (delta method, multinomial p): n (1 - p_e)^2
+    var = sum p_ii (1 - (p_i. + p_.i)(1 - kappa))^2 + (1 - kappa)^2 sum_{i != j} p_ij (p_.i + p_j.)^2 - (kappa
+    - p_e (1 - kappa))^2.
 
     Args:
-        counts: how often the first annotator gave relevance i and the second relevance j, some above 0.
+        counts: number of candidates with relevance i by the first annotator and j by the second; at least one
+            is positive.
 
     Returns:
-        nan twice where p_e = 1.
+        (nan, nan) if p_e = 1.
 
     References:
         Cohen (1960), eq. 1; Fleiss, Cohen, Everitt (1969), eq. 13.
@@ -110,14 +113,16 @@ def kappa(counts: Float64[np.ndarray, "relevances relevances"]) -> tuple[float, 
 
 
 def majority(sheets: Sequence[Any]) -> pl.DataFrame:
-    """The judgements of several annotators: what more than half of those who judged a candidate say.
+    """Majority of several annotators: the relevance that more than half of those who judged a candidate gave.
 
     Args:
-        sheets: columns query, side, entity, relation, answer, relevance of each; -1 where unsure.
+        sheets: judgements of each annotator, columns query, side, entity, relation, answer, relevance; -1 if
+            unsure.
 
     Returns:
-        Columns query, side, entity, relation, answer; relevance, -1 where nobody judged or no relevance has a
-        majority; relevances, what each sheet says, null where it does not hold the candidate.
+        Columns query, side, entity, relation, answer; relevance, -1 if the candidate is unjudged or no
+        relevance has a majority; relevances, the relevance in each sheet, null if the sheet does not hold the
+        candidate.
 
     Raises:
         ValueError: if there is no sheet, or one is malformed.
@@ -130,7 +135,7 @@ def majority(sheets: Sequence[Any]) -> pl.DataFrame:
     """
     frames = [judgements_checked("sheets", sheet) for sheet in sheets]
     if not frames:
-        raise ArgumentError("sheets", "must be at least one, got none.")
+        raise ArgumentError("sheets", "must hold at least one sheet, got none.")
     names = [f"_{i}" for i in range(len(frames))]
     keys = [*ASKED, "answer"]
     both = frames[0].rename({"relevance": names[0]})
@@ -151,23 +156,23 @@ def majority(sheets: Sequence[Any]) -> pl.DataFrame:
 def fleiss_kappa(sheets: Sequence[Any]) -> tuple[float, int]:
     """(kappa, candidates): agreement of several annotators on the candidates that all of them judged.
 
-    With n_ij of n annotators giving candidate i the relevance j, P_i = (sum_j n_ij^2 - n) / (n (n - 1)) and
-    p_j the share of relevance j among all judgements, kappa = (mean P_i - sum p_j^2) / (1 - sum p_j^2).
+    If n_ij of n annotators give candidate i the relevance j, then P_i = (sum_j n_ij^2 - n) / (n (n - 1)).
+    With p_j the share of relevance j among all judgements, kappa = (mean P_i - sum p_j^2) / (1 - sum p_j^2).
 
     Args:
-        sheets: as of `majority`, at least two.
+        sheets: at least two sheets, as in `majority`.
 
     Returns:
-        nan where there is no such candidate, or all judgements are of one relevance.
+        kappa is nan if there is no such candidate, or all judgements have one relevance.
 
     Raises:
-        ValueError: if there are no two sheets, or one is malformed.
+        ValueError: if there are fewer than two sheets, or one is malformed.
 
     References:
         Fleiss (Psychological Bulletin 76, 1971), eqs. 2 to 7.
     """
     if len(sheets) < 2:
-        raise ArgumentError("sheets", f"must be at least two, got {len(sheets)}.")
+        raise ArgumentError("sheets", f"must hold at least two sheets, got {len(sheets)}.")
     found = majority(sheets)["relevances"].to_list()
     given = np.array(
         [relevances for relevances in found if None not in relevances and POOLED not in relevances]
@@ -185,7 +190,7 @@ def fleiss_kappa(sheets: Sequence[Any]) -> tuple[float, int]:
 
 
 def _table(first: np.ndarray, second: np.ndarray) -> Float64[np.ndarray, "relevances relevances"]:
-    """How often each pair of relevances was given."""
+    """Counts of each pair of relevances."""
     relevances, flat = np.unique(np.concatenate([first, second]), return_inverse=True)
     one, two = np.split(flat, 2)
     counts = np.bincount(one * len(relevances) + two, minlength=len(relevances) ** 2)

@@ -27,10 +27,21 @@ def write_lists(
     queries: pl.DataFrame | None = None,
     precision: str = "float32",
 ) -> int:
-    """Writes the best answers to the queries of a split and returns how many queries there are.
+    """Write the best answers to the queries of a split as a run, and return the number of queries.
 
-    What train and valid know leaves the lists, but for the split itself: a pool is of new answers.
-    `precision` is that of the scores, as of `owkg.evaluation.ranks`.
+    The answers known from train and valid are removed from the lists, except for answers of the split itself,
+    because a pool is for new answers.
+
+    Args:
+        path: file of the run.
+        trained: the trained model.
+        graph: the graph of its entities and relations.
+        split: split whose queries are answered.
+        sides: sides of the queries.
+        depth: number of answers of each list, at most the number of entities.
+        name: name of the system in the run.
+        queries: queries to restrict the split to. Default None: all.
+        precision: precision of the scores, as in `owkg.evaluation.ranks`. Default "float32".
     """
     facts, triples = joined_splits(graph, known_of_lists(graph, split)), joined_splits(graph, [split])
     parts = []

@@ -1,4 +1,4 @@
-"""The record in the folder of a pool of when its estimates were looked at."""
+"""Record in the folder of a pool of the looks at its estimates."""
 
 import json
 from pathlib import Path
@@ -8,15 +8,15 @@ from owkg.estimation.made_looks import Looks
 from owkg.files.storage import written_aside
 
 LOOKS = "looks.json"
-"""Numbers of judged units at which estimates were looked at, and those planned."""
+"""File with the numbers of judged units at the looks made and planned."""
 
 
 class Record(NamedTuple):
-    """What is recorded of the looks at a pool.
+    """Recorded looks at a pool.
 
     Attributes:
-        looks: planned and made.
-        proxies: the SHA-256 of each file of probabilities at the first look; None: there was no look.
+        looks: planned and made looks.
+        proxies: SHA-256 of each file of probabilities at the first look; None before the first look.
     """
 
     looks: Looks
@@ -24,10 +24,10 @@ class Record(NamedTuple):
 
 
 def read_looks(folder: Path) -> Record:
-    """The looks at the estimates of a pool so far.
+    """Recorded looks at the estimates of a pool.
 
     Raises:
-        ValueError: naming the file, if it is not as it was written.
+        ValueError: naming the file, if it was changed.
     """
     file = folder / LOOKS
     if not file.is_file():
@@ -45,20 +45,20 @@ def read_looks(folder: Path) -> Record:
 
 
 def record_look(folder: Path, before: Record, looks: Looks, proxies: dict[str, str]) -> list[str]:
-    """Records a look, if it is a new one; gives notes.
+    """Record a look if it is new, and return notes.
 
     Args:
-        folder: of the pool.
-        before: the record so far.
-        looks: with this one.
-        proxies: the SHA-256 of each file of probabilities that was used.
+        folder: folder of the pool.
+        before: record so far.
+        looks: looks including this one.
+        proxies: SHA-256 of each file of probabilities that was used.
     """
     notes = []
     if before.proxies is not None and proxies != before.proxies:
         first = ", ".join(before.proxies) or "none"
         notes.append(
-            f"the files of probabilities are not those of the first look ({first}): one that is chosen or "
-            "made by what was judged may make intervals too narrow."
+            f"the files of probabilities differ from the first look ({first}): a file chosen or made "
+            "after looking at judgements may make intervals too narrow."
         )
     if looks == before.looks:
         return notes
@@ -68,5 +68,5 @@ def record_look(folder: Path, before: Record, looks: Looks, proxies: dict[str, s
         with written_aside(folder / LOOKS) as aside:
             aside.write_text(json.dumps(said) + "\n", encoding="utf-8")
     except OSError:
-        notes.append(f"{folder} cannot be written, so that this look is not recorded: count it yourself.")
+        notes.append(f"this look is not recorded because {folder} cannot be written: count it yourself.")
     return notes

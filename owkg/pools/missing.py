@@ -1,4 +1,4 @@
-"""Sparsity of a test set from judgements: how many true answers it lacks, or lacks at least."""
+"""Sparsity of a test set from judgements: share of true answers that it lacks, or a lower bound of it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ from owkg.stats.interval import share_limits
 _BY = ("side", "category", "relation")
 _ANSWER = ("query", "answer")
 AUDIT_SHEET = "audit_sheet.tsv"
-"""The sheet of candidates that an audit would have judged first, in its folder."""
+"""File in the folder of an audit: the sheet of candidates to judge first."""
 
 
 def missing_share(
@@ -40,43 +40,48 @@ def missing_share(
     sample: pl.DataFrame | None = None,
     design: str | None = None,
 ) -> pl.DataFrame:
-    """The sparsity beta of a test set that judgements show: found answers by found and known ones.
+    """Sparsity beta of a test set by judgements: answers found by judging, divided by found and known ones.
 
-    Known answers are those of the split minus those judged not relevant. Found ones are judged relevant, and
-    no known split of the graph holds them (`owkg.kg.known_splits`: the missing facts and the full test of an
-    open-world benchmark are not known). What follows depends on how the judged candidates were chosen:
+    Known answers are the answers of the split without those judged not relevant. Found answers are judged
+    relevant and not in a known split of the graph (`owkg.kg.known_splits`: the missing facts and the full
+    test of an open-world benchmark are not known). The meaning of the result depends on how the judged
+    candidates were chosen:
 
-    - complete (a random sample of queries, judged completely): beta, with an interval over queries;
-    - sampled-pool, sampled-budget (on a random sample of queries): beta is at least that, because what
-      nobody judged may be true as well. The lower limit is for other queries judged in the same way. Queries
-      whose pooled answers are all still open are left out of a pool, and queries that had nothing to judge
-      then count as little as those that had; within a budget, an open query counts as one without found
-      answers;
-    - pool, budget, sheet, unknown: beta is at least the found answers by these and all known answers of the
-      split, whichever queries were judged.
+    - complete (a random sample of queries, judged completely): an estimate of beta, with an interval over
+      queries.
+    - sampled-pool, sampled-budget (on a random sample of queries): a lower bound of beta, because unjudged
+      answers may be true as well. The lower limit is for other queries judged in the same way. In a pool,
+      queries whose pooled answers are all unjudged are left out, and queries that had nothing to judge are
+      weighted by the share of queries that remain. Within a budget, an unjudged query counts as a query
+      without found answers.
+    - pool, budget, sheet, unknown: a lower bound of beta, the found answers divided by these plus all known
+      answers of the split, whichever queries were judged.
 
     Args:
-        qrels: of `owkg.judge.read_judgements`.
-        graph: that the judgements are of.
-        split: whose sparsity is asked for; judged queries that it does not answer do not count.
-        by: side, category or relation, or several.
-        unit: what is counted: answers to queries, as rank metrics average over; or distinct triples. A known
-            triple answers two queries, for its head and its tail; a found one often but the one judged.
-        level: the lowest relevance that is relevant.
-        ci: level of the intervals.
-        sample: the answers of the split that were drawn to have their queries judged. A query of more answers
-            is then drawn more often, and counts by its drawn answers over all its answers. None: sampled
-            queries count alike.
-        design: of `owkg.pools.design.Design`. None: sampled-pool with `sample`, otherwise unknown.
+        qrels: judgements, as `owkg.judge.read_judgements` returns them.
+        graph: graph of the judgements.
+        split: split whose sparsity is wanted. Default "test". Judged queries that it does not answer are
+            ignored.
+        by: columns to group by: side, category or relation, or several. Default: one group.
+        unit: "answer" (default): count answers to queries, as rank metrics do; "triple": count distinct
+            triples. A known triple answers two queries, for its head and its tail; a found triple often
+            answers only the judged one.
+        level: lowest relevance that counts as relevant. Default 1.
+        ci: confidence level of the intervals. Default 0.95.
+        sample: answers of the split that were drawn to have their queries judged. A query with more answers
+            is then drawn more often and is weighted by its drawn answers over all its answers. Default None:
+            sampled queries have equal weights.
+        design: name of a `owkg.pools.design.Design`. Default None: sampled-pool with `sample`, otherwise
+            unknown.
 
     Returns:
         One row for each group: its columns, queries, known and found (counts), sparsity_at_least; ci_low, the
-        lower limit of the interval, null where queries are not a sample; ci_high, null unless the design is
-        complete.
+            lower limit of the interval, null if the queries are not a random sample; ci_high, null unless the
+            design is complete.
 
     Raises:
-        ValueError: if judgements name what the graph does not know, no judged query is of the split, or an
-            argument is out of range.
+        ValueError: if judgements name labels that are not in the graph, no judged query is in the split, or
+            an argument is out of range.
     """
     names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
@@ -112,7 +117,7 @@ def missing_share(
 
 
 def design_of(design: str | None, qrels: pl.DataFrame, sample: pl.DataFrame | None) -> Design:
-    """The design that is named, else what a sample says; one that is half done is not complete.
+    """Design that is named, else implied by a sample, after taking unfinished judging into account.
 
     Raises:
         ValueError: naming `design` or `sample`, if they contradict each other.
@@ -126,14 +131,14 @@ def design_of(design: str | None, qrels: pl.DataFrame, sample: pl.DataFrame | No
     if found is Design.UNKNOWN:
         return Design.SAMPLED_POOL
     if found not in within:
-        raise ArgumentError("sample", f"must be absent where the design is {found}: nothing was drawn.")
+        raise ArgumentError("sample", f"must be left out if the design is {found}: nothing was drawn.")
     return within[found]
 
 
 def share_allowed(
     part: np.ndarray, whole: np.ndarray, ci: float, design: Design
 ) -> tuple[float | None, float | None]:
-    """The limits of `ratio_limits` that the design allows, null otherwise."""
+    """Limits of `ratio_limits`, with None for each limit that the design does not allow."""
     if not design.sampled:
         return None, None
     low, high = ratio_limits(part, whole, ci)
@@ -141,19 +146,19 @@ def share_allowed(
 
 
 def _has_audit_sheet(path: Path) -> bool:
-    """Whether a folder is that of an audit, with its sheet."""
+    """Whether a folder was written by an audit and holds its sheet."""
     return (path / AUDIT_SHEET).is_file()
 
 
 class Judgements(NamedTuple):
-    """Judgements of a file or folder.
+    """Judgements from a file or folder.
 
     Attributes:
-        qrels: what was judged.
-        candidates: of a pool, with the column depth; else None.
-        design: how candidates were chosen, by the folder, by what is written next to the file, or by its
-            form; else as the user names it.
-        drawn: the pool of a folder whose candidates were drawn by a design; else None.
+        qrels: the judgements.
+        candidates: candidates of a pool, with the column depth; otherwise None.
+        design: how candidates were chosen: as recorded in the folder or next to the file, by the form of the
+            file, or as named by the user.
+        drawn: the pool, if its candidates were drawn by a design; otherwise None.
     """
 
     qrels: pl.DataFrame
@@ -163,16 +168,16 @@ class Judgements(NamedTuple):
 
 
 def judgements(source: StrPath, design: str | None = None) -> Judgements:
-    """The judgements of a file of qrels, of a filled-in sheet, or of a pool or an audit with its sheet there.
+    """Judgements from a file of qrels, a filled-in sheet, or the folder of a pool or an audit with its sheet.
 
     Args:
         source: file or folder.
-        design: of `owkg.pools.design.Design`, for a file whose design is not written next to it; None:
+        design: name of a `owkg.pools.design.Design` if the file has no recorded design. Default None:
             unknown, or sheet for a sheet.
 
     Raises:
-        ValueError: naming file and line, or the folder, if it is malformed; naming `design`, if another one
-            is known.
+        ValueError: naming file and line, or the folder, if it is malformed; naming `design`, if another
+            design is recorded.
         OSError: if it cannot be opened.
     """
     path = checks.path("qrels", source)
@@ -180,7 +185,7 @@ def judgements(source: StrPath, design: str | None = None) -> Judgements:
         path = path / AUDIT_SHEET
     if path.is_dir():
         if (path / "audit.json").is_file():
-            raise ValueError(f"{path}: holds no {AUDIT_SHEET}: that audit named no facts to judge.")
+            raise ValueError(f"{path}: holds no {AUDIT_SHEET}, because that audit named no facts to judge.")
         if (path / DESIGN_FILE).is_file():
             drawn, judged = drawn_judgements(path)
             return Judgements(
@@ -204,20 +209,20 @@ def found_by_depth(
     split: str = "test",
     level: int = 1,
 ) -> pl.DataFrame:
-    """How many of the judged candidates at each depth of a pool are relevant; known answers are left out.
+    """Number of relevant candidates among the judged ones at each depth of a pool, without known answers.
 
-    Where the share does not fall with the depth, answers lie below the pool as well, and no number of missing
-    answers may be called complete.
+    If the share of relevant candidates does not fall with the depth, there are probably missing answers below
+    the pool, and the number of found answers is incomplete.
 
     Args:
         qrels: judgements.
-        candidates: of the pool: query, answer and depth, the best rank that any system gives.
-        graph: whose facts are known.
-        split: that was tested; facts that it lacks are not known.
-        level: the lowest relevance that is relevant.
+        candidates: candidates of the pool: query, answer and depth (the best rank in any system).
+        graph: graph whose facts are known.
+        split: tested split. Default "test". Facts that this split lacks count as not known.
+        level: lowest relevance that counts as relevant. Default 1.
 
     Returns:
-        A row each depth: depth, candidates, judged, found, share (null where nothing is judged).
+        One row for each depth: depth, candidates, judged, found, share (null if nothing is judged).
     """
     anywhere = qrels_from_graph(graph, known_splits(graph, split))
     labels = binary(qrels, level=level).select(*_ANSWER, "relevance")
@@ -231,10 +236,10 @@ def found_by_depth(
 
 
 def require_names(qrels: pl.DataFrame, graph: KnowledgeGraph) -> None:
-    """A check that judgements name what the graph knows.
+    """Check that judgements use labels of the graph.
 
     Raises:
-        ValueError: naming `qrels` and the first label that it does not know.
+        ValueError: naming `qrels` and the first unknown label.
     """
     for column, labels in (
         ("entity", graph.entities),
@@ -244,7 +249,7 @@ def require_names(qrels: pl.DataFrame, graph: KnowledgeGraph) -> None:
         unknown = qrels.filter(~pl.col(column).is_in(pl.Series(labels, dtype=pl.String).implode()))
         if len(unknown):
             raise ArgumentError(
-                "qrels", f"must name what the graph knows, got {column} {unknown[column][0]!r}."
+                "qrels", f"must use labels of the graph, got {column} {unknown[column][0]!r}."
             )
 
 
@@ -257,11 +262,11 @@ def known_and_found(
     sample: pl.DataFrame | None,
     design: Design,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """What judgements say of the answers to the queries of a split.
+    """Known and found answers to the queries of a split, and weights of the queries.
 
     Returns:
-        (answers of the split, minus those judged not relevant; answers that judging found; query and weight,
-        how much each query counts). Of judged queries where these are a sample, else of all queries of the
+        (answers of the split, without those judged not relevant; answers found by judging; query and its
+        weight). They cover the judged queries if these are a random sample, otherwise all queries of the
         split.
 
     Raises:
@@ -273,22 +278,22 @@ def known_and_found(
     judged = binary(qrels, level=level)
     require_names(judged, graph)
     known, anywhere = (qrels_from_graph(graph, names) for names in (split, known_splits(graph, split)))
-    # Where candidates were pooled and none of them judged, nobody has looked.
+    # A query whose pooled candidates are all unjudged was not looked at.
     seen = judged.filter(pl.col("relevance") != POOLED).join(anywhere, on=_ANSWER, how="anti")
     left = judged.filter(pl.col("relevance") == POOLED).join(seen, on="query", how="anti")
     if not len(seen):
-        still = ": of all that are pooled nothing is judged yet" if len(left) else " such"
-        raise ArgumentError("qrels", f"must judge answers that are not known already, got none{still}.")
+        still = ", because no pooled candidate is judged yet" if len(left) else ""
+        raise ArgumentError("qrels", f"must judge answers that are not yet known, got none{still}.")
     if design in (Design.COMPLETE, Design.SAMPLED_POOL):
         judged = judged.filter(pl.col("relevance") != POOLED).join(left, on="query", how="anti")
     else:
-        left = left.clear()  # which queries are done was chosen: the open ones count as they are
-    # Queries with nothing to judge are done at once. Of the others a share is: so much do they count.
+        left = left.clear()  # the finished queries are not a random sample, so unjudged ones count too
+    # Queries with nothing to judge are finished at once, so they get the share of finished queries as weight.
     at_work = seen.select("query").unique()
     share = len(at_work) / (len(at_work) + left["query"].n_unique())
     asked = known.join(judged.select("query").unique(), on="query", how="semi")
     if not len(asked):
-        raise ArgumentError("qrels", f"must judge queries that {split} answers, got none such.")
+        raise ArgumentError("qrels", f"must judge queries that {split} answers, got none.")
     asked = asked if design.sampled else known
     kept = asked.join(judged.filter(pl.col("relevance") == 0), on=_ANSWER, how="anti")
     found = judged.filter(pl.col("relevance") > 0).join(anywhere, on=_ANSWER, how="anti")
@@ -303,7 +308,7 @@ def known_and_found(
         other = drawn.join(known, on=_ANSWER, how="anti", maintain_order="left")
         if len(other):
             query, answer = other.row(0)
-            raise ArgumentError("sample", f"must be answers of {split}, got {answer!r} to {query!r}.")
+            raise ArgumentError("sample", f"must hold answers of {split}, got {answer!r} to {query!r}.")
         drawn = asked.join(drawn.with_columns(drawn=1.0), on=_ANSWER, how="left")
         share = pl.col("drawn").fill_null(0).mean().alias("weight")
         drawn = drawn.group_by("query", maintain_order=True).agg(share).filter(pl.col("weight") > 0)
@@ -311,7 +316,7 @@ def known_and_found(
             "query", pl.col("weight") * pl.col("weight_open")
         )
         if not len(weights):
-            raise ArgumentError("sample", "must hold answers to queries that are judged, got none such.")
+            raise ArgumentError("sample", "must hold answers to judged queries, got none.")
         kept, found = (one.join(weights, on="query", how="semi") for one in (kept, found))
     return kept.select(QRELS), found.select(QRELS), weights
 
@@ -324,11 +329,11 @@ def with_categories(frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
 
 
 def ratio_limits(part: np.ndarray, whole: np.ndarray, ci: float) -> tuple[float, float]:
-    """Mid-P limits of a share of counts, on its effective size by its error over queries.
+    """Mid-P limits of a share of counts, with the effective size that follows from its error over queries.
 
     Args:
         part, whole: counts of each query.
-        ci: level.
+        ci: confidence level.
     """
     total, n = float(whole.sum()), len(whole)
     share = part.sum() / total

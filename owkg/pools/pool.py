@@ -13,25 +13,25 @@ from owkg.judge.runs import ranked
 from owkg.judge.schema import ASKED, QRELS, checked, once
 
 POOL = (*ASKED, "answer")
-"""Columns that say which candidate a row of a pool is."""
+"""Columns that identify the candidate in a row of a pool."""
 
 _PAIR = ["query", "answer"]
 
 
 def pool(run: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """The union of the best `depth` answers of all systems to each query.
+    """Union of the best `depth` answers of all systems to each query.
 
     Args:
-        run: columns model, query, side, entity, relation, answer, score.
-        depth: of the pool, at least 1.
+        run: table with columns model, query, side, entity, relation, answer, score.
+        depth: depth of the pool, at least 1.
 
     Returns:
-        Columns query, side, entity, relation, answer; depth, the smallest rank at which a system lists the
-        answer, that is, the depth of the shallowest pool that holds it; systems, how many list it within
-        `depth`; models, which. Ordered by query, depth, answer.
+        Columns query, side, entity, relation, answer; depth, the smallest rank of the answer in any system,
+        which is the depth of the shallowest pool that holds it; systems, the number of systems that list it
+        within `depth`; models, their names. Ordered by query, depth, answer.
 
     Raises:
-        ValueError: if the run is malformed or empty, or `depth` is no whole number of at least 1.
+        ValueError: if the run is malformed or empty, or `depth` is not a whole number of at least 1.
 
     Examples:
         >>> from owkg.judge.runs import run_from_lists
@@ -53,19 +53,20 @@ def pool(run: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def within_budget(candidates: pl.DataFrame, budget: int | None, *, seed: int = 0) -> pl.DataFrame:
-    """The candidates that people have time for: the shallowest depths first.
+    """Candidates that fit a budget of judgements, the shallowest depths first.
 
-    Depth by depth, the candidates that a query has at this depth come together, queries in a random
-    order that is the same at every depth. The first ones that do not fit end it, so that no query with few
-    candidates is put before one with many.
+    At each depth, the candidates of a query come together, and the queries have a random order that is the
+    same at every depth. The selection ends at the first query whose candidates do not fit, so that queries
+    with few candidates are not preferred.
 
     Args:
-        candidates: of `pool`, or some of its rows.
-        budget: the most candidates, at least 1; None: all.
-        seed: of the order; it and the queries decide it, not the order of the rows.
+        candidates: result of `pool`, or some of its rows.
+        budget: largest number of candidates, at least 1; None: all.
+        seed: seed of the order. Default 0. The order depends on the seed and the queries, not on the order of
+            the rows.
 
     Returns:
-        The rows, in their order.
+        The selected rows, in their order.
 
     Raises:
         ValueError: if the candidates are malformed, or an argument is out of range.
@@ -94,15 +95,15 @@ def within_budget(candidates: pl.DataFrame, budget: int | None, *, seed: int = 0
 
 
 def pool_sizes(candidates: pl.DataFrame, qrels: pl.DataFrame | None = None) -> pl.DataFrame:
-    """How large the pools of all depths up to that of `candidates` are.
+    """Sizes of the pools of all depths up to the depth of `candidates`.
 
     Args:
-        candidates: of `pool`.
-        qrels: judgements of some of them; None: none are known.
+        candidates: result of `pool`.
+        qrels: judgements of some candidates. Default None: none.
 
     Returns:
-        A row a depth: depth, candidates, queries; with `qrels` also judged and relevant (relevance above 0),
-        among the candidates. All are cumulative.
+        One row for each depth: depth, candidates, queries; with `qrels` also judged and relevant (relevance
+            above 0) among the candidates. All numbers are cumulative.
 
     Raises:
         ValueError: if a frame is malformed or empty.
@@ -127,11 +128,11 @@ def pool_sizes(candidates: pl.DataFrame, qrels: pl.DataFrame | None = None) -> p
 
 
 def judged_pool(candidates: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
-    """The pool as one who knows all answers would judge it: 1 for an answer of `truth`, else 0.
+    """Judgements of the pool by an annotator who knows all answers: 1 for an answer of `truth`, else 0.
 
     Args:
-        candidates: of `pool`.
-        truth: judgements in which every relevant answer, and no other, has a relevance above 0.
+        candidates: result of `pool`.
+        truth: judgements in which exactly the relevant answers have a relevance above 0.
 
     Raises:
         ValueError: if a frame is malformed.
@@ -145,17 +146,19 @@ def judged_pool(candidates: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
 def unique_contributions(
     run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """What each system alone brings into the pool.
+    """Answers that each system alone brings into the pool.
 
     Args:
-        run: columns model, query, side, entity, relation, answer, score.
+        run: table with columns model, query, side, entity, relation, answer, score.
         qrels: judgements.
-        depth: of the pool.
-        kept: judgements that do not come from the pool; what they judge is nobody's. None: none.
+        depth: depth of the pool.
+        kept: judgements that do not come from the pool; their answers count as unique to no system. Default
+            None: none.
 
     Returns:
-        A row a system, by name: model, pooled (its answers in the pool), unique (those that no other system
-        has there, nor `kept`), unique_relevant (those of them with a relevance above 0).
+        One row for each system, ordered by name: model, pooled (number of its answers in the pool), unique
+            (answers that no other system and not `kept` brings), unique_relevant (unique answers with a
+            relevance above 0).
 
     Raises:
         ValueError: if a frame is malformed.
@@ -164,7 +167,7 @@ def unique_contributions(
 
 
 def contributions_of(lists: pl.DataFrame) -> pl.DataFrame:
-    """`unique_contributions` of lists as `graded_lists` has them."""
+    """Result of `unique_contributions` for lists from `graded_lists`."""
     relevant = pl.col("relevance").fill_null(POOLED) > 0
     return (
         lists.group_by("model")
@@ -180,13 +183,13 @@ def contributions_of(lists: pl.DataFrame) -> pl.DataFrame:
 def graded_lists(
     run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """The lists to `depth`, with their relevances and with what each system alone brings into the pool.
+    """Lists to `depth` with their relevances, and whether only one system lists each answer.
 
-    Arguments are those of `unique_contributions`.
+    Args: as in `unique_contributions`.
 
     Returns:
-        The rows and columns of `owkg.judge.runs.ranked`, in its order, and relevance, null where `qrels`
-        lacks the answer; alone, whether no other system lists it within `depth`, nor has `kept` it.
+        The rows and columns of `owkg.judge.runs.ranked`, in its order, and relevance, null if `qrels` lacks
+        the answer; alone, whether no other system lists the answer within `depth` and `kept` lacks it.
 
     Raises:
         ValueError: if a frame is malformed.
@@ -205,20 +208,21 @@ def graded_lists(
 def leave_one_out(
     run: pl.DataFrame, qrels: pl.DataFrame, depth: int, *, kept: pl.DataFrame | None = None
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """For each system the judgements that there would be if it had not been pooled.
+    """Judgements for each system as they would be if it had not been pooled.
 
-    Its unique contributions, relevant or not, are judged no more. If a measure of the system falls by that,
-    the pool is biased against systems that were not in it. A query with no judgement left keeps those
-    that it had as pooled and not judged, so that all judgements are of the same queries.
+    The unique contributions of the system, relevant or not, become unjudged. If a measure of the system falls
+    as a result, the pool is biased against systems that were not in it. A query that would lose all its
+    judgements keeps them as pooled and not judged, so that all results cover the same queries.
 
     Args:
-        run: columns model, query, side, entity, relation, answer, score.
-        qrels: judgements of the pool, perhaps of more.
-        depth: of the pool.
-        kept: judgements that do not come from the pool, such as those of the test set; they stay. None: none.
+        run: table with columns model, query, side, entity, relation, answer, score.
+        qrels: judgements of the pool, and possibly others.
+        depth: depth of the pool.
+        kept: judgements that do not come from the pool, such as those of the test set; they stay. Default
+            None: none.
 
     Yields:
-        (model, judgements), by the name of the model.
+        (model, judgements), ordered by the name of the model.
 
     Raises:
         ValueError: if a frame is malformed.
@@ -236,7 +240,7 @@ def leave_one_out(
 
 
 def _without_each(whose: pl.DataFrame, models: list[str]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """`whose`: judgements with the model that alone lists the answer, and the number of the query."""
+    """Judgements without each model; `whose` has the model that alone lists an answer."""
     for model in models:
         gone = pl.col("model").eq_missing(model)
         relevance = pl.when(gone).then(pl.lit(POOLED, pl.Int64)).otherwise("relevance")
@@ -245,16 +249,15 @@ def _without_each(whose: pl.DataFrame, models: list[str]) -> Iterator[tuple[str,
 
 
 def judged_share(run: pl.DataFrame, qrels: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Judged@k of each system: the share of its first k answers that are judged, mean over all queries.
+    """Judged@k of each system: share of its first k answers that are judged, averaged over all queries.
 
     Args:
-        run: columns model, query, side, entity, relation, answer, score.
-        qrels: judgements of every query of the run; a judged query that a system does not answer
-            counts 0.
+        run: table with columns model, query, side, entity, relation, answer, score.
+        qrels: judgements of every query of the run. A judged query that a system does not answer counts 0.
         k: cut-off, at least 1.
 
     Returns:
-        A row a system, by name: model, judged.
+        One row for each system, ordered by name: model, judged.
 
     Raises:
         ValueError: if a frame is malformed, or the run answers a query that has no judgement.
@@ -268,13 +271,13 @@ def judged_share(run: pl.DataFrame, qrels: pl.DataFrame, k: int) -> pl.DataFrame
 
 
 def judged_lists(lists: pl.DataFrame, judgements: pl.DataFrame) -> Judged:
-    """The lists of all systems as one Judged: every judged query of the first system by name, and so on.
+    """Lists of all systems as one Judged, with every judged query of the first system by name, then the next.
 
-    Without ideal lists, of which nDCG alone has need.
+    Ideal lists are left out, because only nDCG needs them.
 
     Args:
-        lists: as `graded_lists` has them.
-        judgements: their own, checked.
+        lists: result of `graded_lists`.
+        judgements: validated judgements of these lists.
 
     Raises:
         ValueError: if there is no judgement, or the lists answer a query that has none.
@@ -308,7 +311,7 @@ def judged_lists(lists: pl.DataFrame, judgements: pl.DataFrame) -> Judged:
 
 
 def candidates_checked(candidates: pl.DataFrame) -> pl.DataFrame:
-    """The columns `POOL`, each answer of a query once; ValueError naming `candidates` if not."""
+    """Columns `POOL` with each answer of a query once; raises ValueError naming `candidates` otherwise."""
     return once("candidates", checked("candidates", candidates, POOL), *_PAIR)
 
 
@@ -320,7 +323,7 @@ def _to_depth(run: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def _pooled(candidates: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a pool with depth, at least one row."""
+    """Columns of a pool with depth, with at least one row."""
     frame = candidates_checked(candidates)
     if "depth" not in candidates.columns or frame.is_empty():
         raise ArgumentError("candidates", "must be a pool with the column depth and at least one row.")

@@ -1,4 +1,4 @@
-"""Annotation sheets of a pool read back: its judgements, and how far annotators agree."""
+"""Filled-in sheets of a pool: its judgements, and the agreement of the annotators."""
 
 import warnings
 from collections.abc import Sequence
@@ -19,24 +19,25 @@ from owkg.pools.design import MADE_BY, Design, design_of_pool, is_sheet_name
 from owkg.pools.kappa import AnnotatorAgreement, annotator_agreement, majority
 
 _PAIR = ["query", "answer"]
-_SHEET = "sheet.tsv"  # which annotators may fill in where it is
+_SHEET = "sheet.tsv"  # annotators may fill it in inside the folder
 _READ = ("pool.qrels", "pool.tsv", "runs.trec.gz")
 
 
 class ReadBack(NamedTuple):
-    """What filled-in sheets say of a pool.
+    """Judgements of a pool after its sheets were filled in.
 
     Attributes:
-        qrels: judgements of the pool: those before, and what most annotators say.
-        said: what most annotators say, with that of the one who decided conflicts.
-        sheets: what each annotator says.
-        agreements: of each pair of sheets, by their numbers; of several, only where they share a candidate.
-        conflicts: candidates on which the annotators have no majority, with what each says.
-        no_majority: those that stay so once conflicts were decided.
-        bias: rows of `owkg.pools.pool_bias`; none where they cannot be told.
-        rejected: candidates that rules call not relevant.
-        lost: how many of those are relevant, by what the rules cost; None where no rule was used.
-        design: of the pool.
+        qrels: judgements of the pool: earlier ones, and the majority of the annotators.
+        said: majority of the annotators, including the one who decided conflicts.
+        sheets: judgements of each annotator.
+        agreements: agreement of each pair of sheets, by their numbers; only pairs with a shared candidate.
+        conflicts: candidates on which the annotators have no majority, with the relevance by each.
+        no_majority: conflicts that remain after the third annotator decided.
+        bias: rows of `owkg.pools.pool_bias`; empty if it cannot be computed.
+        rejected: number of candidates that rules call not relevant.
+        lost: estimated number of relevant answers among the rejected ones, from the cost of the rules; None
+            if no rule was used.
+        design: design of the pool.
     """
 
     qrels: pl.DataFrame
@@ -54,35 +55,35 @@ class ReadBack(NamedTuple):
 def read_back(
     sheets: Sequence[Path], folder: Path, *, third: Path | None = None, changed: bool = False
 ) -> ReadBack:
-    """The judgements of a pool with the labels of filled-in sheets; warns of what is missing or odd.
+    """Judgements of a pool with the labels of filled-in sheets. Warns if labels are missing or suspicious.
 
     Args:
-        sheets: that were filled in, one an annotator.
-        folder: of the pool.
-        third: the sheet of one more annotator, who judged all candidates on which the others have no
-            majority, and no other; their label counts as one more.
-        changed: whether a pool is read whose files are not as they were written.
+        sheets: filled-in sheets, one for each annotator.
+        folder: folder of the pool.
+        third: sheet of one more annotator, who judged exactly the candidates on which the others have no
+            majority; the label counts as one more vote. Default None: none.
+        changed: whether to read a pool whose files were changed. Default False.
 
     Raises:
-        ValueError: if a sheet stands there twice, or the folder is no pool, or not as it was written; or if
-            `third` lacks a conflict, holds another candidate, or there is no conflict.
+        ValueError: if a sheet is given twice; if the folder is not a pool or was changed; or if `third` lacks
+            a conflict, holds another candidate, or there is no conflict.
     """
     given = [*sheets, *([] if third is None else [third])]
     for i, sheet in enumerate(given):
         if sheet.resolve() in [earlier.resolve() for earlier in given[:i]]:
-            raise ArgumentError("read", f"must be the sheets of different annotators, got {sheet} twice.")
+            raise ArgumentError("read", f"must name sheets of different annotators, got {sheet} twice.")
     card = pool_card(folder)
     require_as_written(folder, card, changed=changed)
     judged = read_judgements(folder / "pool.qrels", topics="allowed")
-    # Drawn sheets are judged from the top, and perhaps not to their end.
+    # Sheets of a draw are judged from the top, possibly not to their end.
     is_drawn = design_of_pool(card) is Design.DRAWN
     labels = [read_sheet(sheet, judged, blank=is_drawn) for sheet in sheets]
     for (i, one), (j, other) in combinations(enumerate(labels), 2):
         if one.equals(other):
-            _warn(f"{sheets[i]} and {sheets[j]} say the same of every candidate.")
+            _warn(f"{sheets[i]} and {sheets[j]} have the same label for every candidate.")
     agreements = _agreements(labels)
     if len(labels) == 2 and not agreements:
-        _warn(f"no candidate is judged in both {sheets[0]} and {sheets[1]}: their agreement is not known.")
+        _warn(f"no candidate is judged in both {sheets[0]} and {sheets[1]}, so their agreement is unknown.")
     said = majority(labels)
     conflicts = torn = _torn(said)
     if third is not None:
@@ -91,7 +92,7 @@ def read_back(
     open_ = judged.filter(relevance=POOLED)
     lacking = len(open_.join(said, on=_PAIR, how="anti")) - card.get("beyond_budget", 0)
     if lacking > 0 and not is_drawn:
-        _warn(f"{lacking:,} candidates that are to be judged are in no sheet.")
+        _warn(f"{lacking:,} candidates that must be judged are in no sheet.")
     qrels = merged(judged, said.drop("relevances"))
     return ReadBack(
         qrels,
@@ -108,28 +109,28 @@ def read_back(
 
 
 def pool_card(folder: Path) -> dict[str, Any]:
-    """What a pool says of itself; ValueError if the folder is none."""
+    """Metadata of a pool; raises ValueError if the folder is not a pool."""
     card = read_metadata(folder)
     if (made_by := card.get("made_by")) != MADE_BY:
-        raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got one made by {made_by!r}.")
+        raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got a folder by {made_by!r}.")
     return card
 
 
 def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, Design]:
-    """What is judged in a pool, with the sheet that stands in its folder, where that is filled in.
+    """Judgements of a pool, including the sheet in its folder if it is filled in.
 
     Returns:
         (judgements; candidates: the rows of pool.tsv with query, answer and depth; design).
 
     Raises:
-        ValueError: if the folder is no pool, its sheet is filled in by half, or pool.tsv has no depth.
+        ValueError: if the folder is not a pool, its sheet is only partly filled in, or pool.tsv has no depth.
     """
     card = pool_card(folder)
     table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
     candidates = table
     depth = candidates["depth"].cast(pl.Int64, strict=False) if "depth" in candidates.columns else None
     if depth is None or depth.is_null().any():
-        raise ValueError(f"{folder / 'pool.tsv'}: must say the depth of each candidate.")
+        raise ValueError(f"{folder / 'pool.tsv'}: must have a whole number as depth of each candidate.")
     judged = read_judgements(folder / "pool.qrels", topics="allowed")
     sheet = folder / _SHEET
     if sheet.is_file() and _changed(sheet, card):
@@ -138,20 +139,21 @@ def pool_judgements(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame, Design]:
 
 
 def original_sheet(folder: Path) -> Path | None:
-    """The sheet in the folder of a pool, if nobody has filled it in there."""
+    """Sheet in the folder of a pool; None if it was filled in there."""
     sheet = folder / _SHEET
     return None if _changed(sheet, read_metadata(folder)) else sheet
 
 
 def annotations(sheets: Sequence[Path], said: pl.DataFrame) -> pl.DataFrame:
-    """What every annotator wrote, a row for each row of a sheet.
+    """All annotations, one row for each row of a sheet.
 
     Args:
-        sheets: that were filled in.
-        said: what most annotators say, columns query, answer, relevance.
+        sheets: filled-in sheets.
+        said: majority of the annotators, columns query, answer, relevance.
 
     Returns:
-        Columns query, answer, relevance (of `said`), sheet (its path), label, source and comment as written.
+        Columns query, answer, relevance (from `said`), sheet (its path), label, source and comment as
+        written.
     """
     merged_ = said.select(*_PAIR, "relevance")
     tables = [sheet_rows(sheet)[0].with_columns(sheet=pl.lit(str(sheet))) for sheet in sheets]
@@ -161,26 +163,26 @@ def annotations(sheets: Sequence[Path], said: pl.DataFrame) -> pl.DataFrame:
 
 
 def sourced(sheets: Sequence[Path]) -> tuple[int, int] | None:
-    """(rows with a source, rows) of the sheets with that column; None where none has it."""
+    """(rows with a source, rows) of the sheets with the column source; None if no sheet has it."""
     filled = [sheet_rows(sheet)[0][SOURCE].str.strip_chars() != "" for sheet in sheets if has_source(sheet)]
     return (sum(int(own.sum()) for own in filled), sum(map(len, filled))) if filled else None
 
 
 def _torn(said: pl.DataFrame) -> pl.DataFrame:
-    """The candidates that some annotator judged, and that have no majority."""
+    """Candidates that some annotator judged and that have no majority."""
     return said.filter(pl.col("relevance") == POOLED, pl.col("relevances").list.max() >= 0)
 
 
 def _third(sheet: Path, conflicts: pl.DataFrame) -> pl.DataFrame:
-    """The labels of one who decides conflicts: of these and no others."""
+    """Labels of the annotator who decides conflicts, which must cover exactly the conflicts."""
     if conflicts.is_empty():
-        raise ArgumentError("third", f"must decide conflicts, and there are none, got {sheet}.")
+        raise ArgumentError("third", f"must be left out because there are no conflicts, got {sheet}.")
     labels = read_sheet(sheet, conflicts, of="the conflicts")
     lacking = conflicts.join(labels, on=_PAIR, how="anti", maintain_order="left")
     if len(lacking):
         query, answer = lacking.select(_PAIR).row(0)
         raise ValueError(
-            f"{sheet}: must label every conflict, and {len(lacking):,} of {len(conflicts):,} are missing, "
+            f"{sheet}: must label every conflict, but {len(lacking):,} of {len(conflicts):,} are missing, "
             f"such as {answer!r} to {query!r}."
         )
     return labels
@@ -191,9 +193,9 @@ def _warn(text: str) -> None:
 
 
 def require_as_written(
-    folder: Path, card: dict[str, Any], *, changed: bool, advice: str = "; --changed reads it all the same"
+    folder: Path, card: dict[str, Any], *, changed: bool, advice: str = "; --changed reads it anyway"
 ) -> None:
-    """ValueError if a file of the pool is not as it was written; a sheet may be filled in where it is."""
+    """Raise ValueError if a file of the pool was changed; sheets may be filled in inside the folder."""
     now = checksums(folder)
     other = [
         name for name, found in card["sha256"].items() if not is_sheet_name(name) and now.get(name) != found
@@ -204,11 +206,11 @@ def require_as_written(
         raise ValueError(f"{folder}: {', '.join(other)} changed since the pool was written{advice}.")
     if not (folder / "pool.qrels").is_file():
         raise ValueError(f"{folder}: holds no pool.qrels.")
-    _warn(f"{folder}: {', '.join(other)} changed since; what each system brought is not told.")
+    _warn(f"{folder}: {', '.join(other)} changed since, so the contribution of each system is unknown.")
 
 
 def _agreements(labels: list[pl.DataFrame]) -> dict[tuple[int, int], AnnotatorAgreement]:
-    """Of each pair of sheets that have judged a candidate both."""
+    """Agreement of each pair of sheets with a candidate that both judged."""
     found = {}
     for i, j in combinations(range(len(labels)), 2):
         both = (
@@ -222,9 +224,10 @@ def _agreements(labels: list[pl.DataFrame]) -> dict[tuple[int, int], AnnotatorAg
 
 
 def _lost(card: dict[str, Any], qrels: pl.DataFrame) -> int | None:
-    """How many relevant answers the rules took, by those that they left: of each relation r s / (1 - s).
+    """Estimated number of relevant answers that the rules rejected: the sum over relations of r s / (1 - s).
 
-    With s the share of known answers that the rules would reject, and r the relevant ones that they left.
+    Here s is the share of known answers that the rules would reject, and r the number of relevant answers
+    that they left.
     """
     cost = [row for row in card.get("rule_cost", {}).get("rows", []) if row["relation"] is not None]
     if not cost:
@@ -238,14 +241,13 @@ def _lost(card: dict[str, Any], qrels: pl.DataFrame) -> int | None:
 
 
 def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows of `owkg.pools.pool_bias`.
+    """Rows of `owkg.pools.pool_bias` for a pool.
 
-    None where there is one system, where nothing is relevant, or where the files of the pool are no longer
-    those that were written.
+    The list is empty if there is only one system, nothing is relevant, or the files of the pool were changed.
 
     Args:
-        folder: that `owkg pool` wrote.
-        qrels: its judgements with those of annotators.
+        folder: folder that `owkg pool` wrote.
+        qrels: judgements of the pool, including those of annotators.
     """
     card = read_metadata(folder)
     if len(card["systems"]) < 2 or not (qrels["relevance"] > 0).any():
@@ -254,7 +256,7 @@ def bias_of(folder: Path, qrels: pl.DataFrame) -> list[dict[str, Any]]:
         return []
     settings = card["settings"]
     given = read_judgements(folder / "pool.qrels", topics="allowed")
-    # What was judged before stays judged whoever is pooled, unless a rule did it, or truth stood for people.
+    # Earlier judgements do not depend on the pooled systems, unless by a rule or by a truth for annotators.
     table = pl.read_csv(folder / "pool.tsv", separator="\t", infer_schema=False, glob=False)
     pool = table
     kept = given.join(pool.filter(judged_by="rule"), on=["query", "answer"], how="anti")

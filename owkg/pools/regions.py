@@ -1,4 +1,4 @@
-"""The region that nested sets of predictions are tested in: placed by the free prediction or by a pilot."""
+"""Region in which nested sets of predictions are tested, placed by the free prediction or by a pilot."""
 
 from typing import NamedTuple
 
@@ -20,17 +20,17 @@ from owkg.pools.drawn import read_drawn
 from owkg.pools.estimating import filled_sheets
 
 LEAST_PILOT = 10
-"""Predictions that a pilot must judge."""
+"""Fewest predictions that a pilot must judge."""
 _TEST, _PAIR = "test", ["query", "answer"]
-_DEEPER = 10  # times as deep as predictions, where known answers stand above them
+_DEEPER = 10  # largest depth of lists relative to predictions, since known answers may be above them
 
 
 class Region(NamedTuple):
-    """The predictions that may be accepted.
+    """Predictions that may be accepted.
 
     Attributes:
-        rows: of the ranking of all predictions, ascending.
-        placed: how the region was placed, as a sentence; None: its size was given.
+        rows: rows of the region in the ranking of all predictions, ascending.
+        placed: sentence that says how the region was placed; None if its size was given.
     """
 
     rows: Int[np.ndarray, "region"]
@@ -47,19 +47,20 @@ def placed_region(
     depth: int,
     by_relation: bool,
 ) -> Region:
-    """The first predictions that probably have a precision, and a quarter more; of each relation, or of all.
+    """First predictions that are expected to have a precision, plus a quarter; overall or for each relation.
 
     Args:
         found: all predictions, best first.
-        pilot: label of each prediction in a pilot, 1, 0 or `UNKNOWN`; None: the free prediction places it.
-        run: of the system, for the free prediction.
-        graph: of the known answers.
-        precision: wanted.
-        depth: how many answers of each list are predictions.
-        by_relation: whether each relation has a region of its own.
+        pilot: label of each prediction in a pilot, 1, 0 or `UNKNOWN`; None: the free prediction places the
+            region.
+        run: run of the system, used by the free prediction.
+        graph: graph of the known answers.
+        precision: the wanted precision.
+        depth: number of answers of each list that count as predictions.
+        by_relation: whether each relation has its own region.
 
     Raises:
-        ValueError: naming `size`, if no predictions are expected to have the precision, or the graph has no
+        ValueError: naming `size`, if no predictions are expected to have the precision or the graph has no
             test split; `pilot`, if it judges too few predictions.
     """
     if pilot is None:
@@ -82,9 +83,10 @@ def placed_region(
 def free_prediction(
     found: pl.DataFrame, run: pl.DataFrame, graph: KnowledgeGraph, depth: int
 ) -> Float[np.ndarray, "predictions"]:
-    """The probability that each prediction is right, learnt from the known answers of the test split.
+    """Probability that each prediction is right, learnt from the known answers of the test split.
 
-    The free proxy, which knows the place of a prediction by its score over all queries as well.
+    This is the free proxy with two more features, from the place of a prediction by its score over all
+    queries.
 
     Raises:
         ValueError: naming `size`, if the graph has no test split.
@@ -92,7 +94,7 @@ def free_prediction(
     splits = list(fact_splits(graph))
     if _TEST not in splits:
         raise ArgumentError(
-            "size", "must be given: the graph has no test split, from whose answers precision is predicted."
+            "size", "must be given, because the graph has no test split to predict the precision from."
         )
     lists = ranked(without_known(run, graph, [name for name in splits if name != _TEST]))
     asked = found.select(_PAIR)
@@ -107,7 +109,7 @@ def free_prediction(
 
 
 def _of_score(score: Float[np.ndarray, "candidates"]) -> Float[np.ndarray, "candidates 2"]:
-    """The place of each candidate by its score over all queries, and its logarithm, standardised."""
+    """Place of each candidate by its score over all queries, and the log of the place, standardised."""
     place = np.empty(len(score))
     place[np.argsort(-score, kind="stable")] = np.arange(1, len(score) + 1)
     table = np.column_stack([place, np.log(place)])
@@ -116,7 +118,7 @@ def _of_score(score: Float[np.ndarray, "candidates"]) -> Float[np.ndarray, "cand
 
 
 def pool_labels(pool: StrPath) -> pl.DataFrame:
-    """What is judged in the folder of a drawn pool, which a pilot may use.
+    """Judgements in the folder of a drawn pool, for use as a pilot.
 
     Raises:
         ValueError: naming the folder, if it has no design, or `judged`, if no sheet is filled in.
@@ -145,7 +147,7 @@ def _first(
     *,
     by_relation: bool,
 ) -> Int[np.ndarray, "region"]:
-    """The first rows, of all or of each relation, that are expected to have the precision."""
+    """First rows, overall or for each relation, that are expected to have the precision."""
     rows = np.flatnonzero(is_left)
     parts = [rows]
     if by_relation:

@@ -1,4 +1,4 @@
-"""Cost of rules for trivial candidates: the share of known facts that they reject."""
+"""Cost of rules for trivial candidates: share of known facts that they reject."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,8 +15,8 @@ from owkg.pools.trivial import TrivialRule, trivial
 from owkg.stats.interval import wilson
 
 _LEFT_OUT = "left out"
-# Where no other facts are known, train is cut into so many parts, and one after the other left out, until
-# so many facts were.
+# Without other known facts, train is cut into _PARTS parts that are left out in turn, until _ENOUGH facts
+# were left out.
 _PARTS, _ENOUGH = 20, 20_000
 
 
@@ -30,30 +30,30 @@ def rule_cost(
     level: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """How many known facts the rules would call not relevant, were they not known.
+    """Share of known facts that the rules would call not relevant if they were not known.
 
-    The facts of `held` are left out and taken for candidates; what is known is train alone. Without `held`,
-    random twentieths of train are left out, one after the other. Every left out fact is true, so each that a
-    rule marks is a relevant answer lost. Where facts are missing as those that are left out, the share is
-    that of all relevant answers that the rule takes away; where known facts differ from missing ones, it may
-    be another.
+    The facts of `held` are left out and become the candidates; only train is known. Without `held`, random
+    twentieths of train are left out in turn. Every fact left out is true, so each one that a rule marks is a
+    lost relevant answer. If missing facts resemble the facts left out, the result is the share of all
+    relevant answers that the rule removes; otherwise the share may differ.
 
-    Intervals are Wilson's, of as many facts as would vary so much if they were independent: the unit is the
-    query, whose answers tend to be lost together.
+    Intervals are Wilson's, with an effective number of independent facts. The unit is the query, because
+    answers to the same query tend to be lost together.
 
     Args:
-        graph: with a split train.
-        rules: that are applied.
-        held: splits of known facts other than train, such as valid.
-        asked: columns side and relation, such as of a pool: what queries are of; None: of everything.
-        min_share: as in `owkg.pools.trivial`.
-        level: of the intervals, in (0, 1).
-        seed: of the draw from train.
+        graph: graph with a split train.
+        rules: rules to apply. Default: all.
+        held: splits of known facts other than train, such as valid. Default: none.
+        asked: columns side and relation of the queries to restrict to, such as a pool. Default None: all.
+        min_share: as in `owkg.pools.trivial`. Default 1.
+        level: confidence level of the intervals, in (0, 1). Default 0.95.
+        seed: seed of the draw from train. Default 0.
 
     Returns:
-        Columns relation (null: all of them), facts (left out answers to queries), functional and type (how
-        many of them each rule takes, the first one where both do), rejected, share, lower, upper. First the
-        row of all, then relations by how many they lose; null numbers where no fact is left out.
+        Columns relation (null: all of them), facts (answers to queries that were left out), functional and
+        type (number of facts that each rule marks; the first rule counts if both do), rejected, share, lower,
+        upper. The first row is for all relations, followed by relations in descending order of rejected
+        facts; no row if no fact was left out.
 
     Raises:
         ValueError: if an argument is out of range, or the graph lacks a split.
@@ -104,7 +104,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def _parted(graph: KnowledgeGraph, held: Sequence[str], seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """What is known, and the facts that are left out: each once, and none that is known."""
+    """Pairs of known facts and facts left out; each fact is left out once, and none that is known."""
     train = np.unique(graph.splits["train"], axis=0)
     others = [graph.splits[name] for name in held if name != "train"]
     if not any(map(len, others)):
@@ -128,7 +128,7 @@ def _row(relation: str | None, marked: pl.DataFrame, level: float) -> dict[str, 
 
 
 def _effective(marked: pl.DataFrame) -> float:
-    """How many independent facts have a share that varies as this one does, whose unit is the query."""
+    """Number of independent facts whose share would vary as much as this one, whose unit is the query."""
     by_query = marked.group_by("query").agg(pl.len().alias("n"), pl.col("lost").sum())
     size, lost = by_query["n"].to_numpy().astype(float), by_query["lost"].to_numpy().astype(float)
     facts, queries = size.sum(), len(size)

@@ -10,10 +10,10 @@ from owkg.files.parquet import read_parquet
 
 
 def placed_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
-    """A table of text or Parquet, and where row i (from 0) stands in it.
+    """Table from a text or Parquet file, and a function that names the place of a row (from 0).
 
     Raises:
-        ValueError: naming the file, if it is no table.
+        ValueError: naming the file, if it is not a table.
         OSError: if it cannot be opened.
     """
     if path.suffix.lower() == ".parquet":

@@ -1,4 +1,4 @@
-"""Templates of annotation sheets: the words of a query, and the address at which an answer may be found."""
+"""Templates of annotation sheets: wording of a query, and address at which an answer may be found."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,34 +13,34 @@ from owkg.files.lines import first_row, line_error, read_lines, split_lines
 from owkg.ranks.table import SIDES
 
 Templates = Mapping[tuple[str, str], str]
-"""A template by (relation, side that is asked for)."""
+"""Templates by (relation, side that is asked for)."""
 
 _PLACES = ("entity", "answer", "head", "tail", "relation")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _LINE = r"(?P<relation>[^\t]+)\t(?P<side>[^\t]+)\t(?P<template>[^\t]+)"
 _BOTH = "both"
-_KNOWN = {"tail": "head", "head": "tail"}  # what a query for this side knows
+_KNOWN = {"tail": "head", "head": "tail"}  # side of the entity in a query for this side
 
 
 def read_templates(path: StrPath, relations: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Templates from a file: lines of relation, side and template, between tabs.
+    """Templates from a file with lines of relation, side and template, between tabs.
 
-    The side is the one that is asked for, head or tail, or both. The template holds {entity}, which the query
-    knows, or {head} and {tail}; it may hold {answer}, the candidate, and {relation}. So
+    The side is the one that is asked for: head, tail, or both. The template must contain {entity}, the entity
+    of the query, or {head} and {tail}; it may contain {answer}, the candidate, and {relation}. For example,
     `directed<TAB>tail<TAB>Which films were directed by {entity}?` asks for an answer, and
     `nationality<TAB>both<TAB>Is {head} of nationality {tail}?` asks whether a triple is true.
 
     Args:
-        path: of the file.
-        relations: that there are.
+        path: file of the templates.
+        relations: relations of the graph.
 
     Returns:
         The template of each (relation, side) that has one.
 
     Raises:
         ValueError: naming file and line: if a line has another number of fields, a relation or side is
-            unknown, a template holds an unknown placeholder or not what the query knows, or a relation and
-            side have a template already.
+            unknown, a template has an unknown placeholder or lacks the entity of the query, or a relation and
+            side already have a template.
         OSError: if the file cannot be opened.
     """
     path = checks.path("path", path)
@@ -66,12 +66,12 @@ def read_templates(path: StrPath, relations: Sequence[str]) -> dict[tuple[str, s
 
 
 def sentences(relation: pl.Series, shown: pl.DataFrame, templates: Templates) -> pl.Series:
-    """The templates of candidates filled in; null where there is none.
+    """Filled-in templates of candidates; null without a template.
 
     Args:
-        relation: of each candidate, as templates name it.
-        shown: columns side, entity, relation, answer of each, as people read them.
-        templates: by relation and side.
+        relation: relation of each candidate, as named in the templates.
+        shown: columns side, entity, relation, answer of each candidate, as people read them.
+        templates: templates by relation and side.
     """
     if not templates:
         return pl.Series("question", [None] * len(shown), dtype=pl.String)
@@ -82,7 +82,7 @@ def sentences(relation: pl.Series, shown: pl.DataFrame, templates: Templates) ->
 
 
 def addresses(shown: pl.DataFrame, template: str) -> pl.Series:
-    """An address for each candidate, labels spelled as addresses have them (a space is %20).
+    """Address for each candidate, with labels quoted as in URLs (a space becomes %20).
 
     Args:
         shown: columns side, entity, relation, answer.
@@ -106,11 +106,12 @@ def addresses(shown: pl.DataFrame, template: str) -> pl.Series:
 
 
 def _wrong(template: str, known: str | None = None) -> str | None:
-    """What is wrong with a template; None if nothing is.
+    """Error message for a template; None if it is valid.
 
     Args:
         template: the text.
-        known: the side that the query knows, which the template must hold; None: any placeholder will do.
+        known: side of the entity in the query, which the template must contain. Default None: any placeholder
+            is enough.
     """
     places = _PLACE.findall(template)
     for place in places:
@@ -122,11 +123,11 @@ def _wrong(template: str, known: str | None = None) -> str | None:
             None if places else f"the template must hold a placeholder such as {{entity}}, got {template!r}."
         )
     if not {"entity", known} & set(places):
-        return f"the template must hold {{entity}} or {{{known}}}, which the query knows, got {template!r}."
+        return f"the template must hold {{entity}} or {{{known}}}, the entity of the query, got {template!r}."
     return None
 
 
 def _filled(template: str, row: Mapping[str, str]) -> str:
-    """The template of one candidate with its labels."""
+    """Template of one candidate with its labels filled in."""
     values = {**row, _KNOWN[row["side"]]: row["entity"], row["side"]: row["answer"]}
     return _PLACE.sub(lambda place: values[place[1]], template)

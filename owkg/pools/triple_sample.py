@@ -1,4 +1,4 @@
-"""The folder that `owkg kg sample` writes: triples of a split, their queries and judgements."""
+"""Folder that `owkg kg sample` writes: triples of a split, their queries and judgements."""
 
 from pathlib import Path
 from typing import Any
@@ -15,27 +15,27 @@ from owkg.sampling.layouts import write_columns
 from owkg.stats import divergence
 
 MADE_BY = "owkg kg sample"
-"""What `metadata.json` of a sample says."""
+"""Entry made_by in the `metadata.json` of a sample."""
 
 
 def write_triple_sample(
     graph: KnowledgeGraph, out: Path, *, split: str, share: float, seed: int, overwrite: bool = False
 ) -> dict[str, Any]:
-    """Writes a stratified sample of a split as a folder; gives what its `metadata.json` says.
+    """Write a stratified sample of a split as a folder, and return its `metadata.json`.
 
-    `divergence` is that of the split's relation distribution from the sample's, 1 added to the count of
-    each relation of the graph.
+    The entry `divergence` is the divergence of the relation distribution of the split from that of the
+    sample, after adding 1 to the count of each relation of the graph.
 
     Args:
-        graph: of the split.
-        out: the folder, whole or not there.
-        split: whose triples are drawn.
-        share: of the triples.
-        seed: of the draw.
-        overwrite: whether a folder that this command wrote is replaced.
+        graph: graph of the split.
+        out: folder to write. It is written completely or not at all.
+        split: split from which triples are drawn.
+        share: share of the triples to draw.
+        seed: seed of the draw.
+        overwrite: whether to replace a folder that this command wrote. Default False.
 
     Raises:
-        ValueError: as of `owkg.sampling.stratified_sample`, if a label cannot be written, or `out` is there.
+        ValueError: as `owkg.sampling.stratified_sample`, if a label cannot be written, or if `out` exists.
     """
     sample = stratified_sample(graph, split, share=share, seed=seed)
     own = {"sample": sample}
@@ -56,7 +56,7 @@ def write_triple_sample(
         "divergence": divergence(*counts),
     }
     with made_folder(out, made_by=MADE_BY, overwrite=overwrite) as folder:
-        write_judgements(qrels, folder / "qrels.txt")  # which refuses labels that cannot be written
+        write_judgements(qrels, folder / "qrels.txt")  # raises an error for labels that cannot be written
         write_columns(queries, folder / "queries.tsv", header=True)
         write_columns(labelled(sample, graph.entities, graph.relations), folder / "triples.txt")
         write_metadata(folder, card | {"sha256": checksums(folder)})

@@ -17,14 +17,14 @@ from owkg.ordered import distinct
 from owkg.pools.pool import candidates_checked
 from owkg.ranks.table import SIDES
 
-# The categories in which a side has one answer to a query.
+# Categories in which a query for a side has one answer.
 _ONE = {"head": ("1-1", "1-N"), "tail": ("1-1", "N-1")}
-# Candidates at a time, for each of which a row of all slots is held.
+# Candidates processed at a time, because each needs a row over all slots.
 _BLOCK = 2**14
 
 
 class TrivialRule(StrEnum):
-    """Why a candidate need not be judged."""
+    """Reason why a candidate need not be judged."""
 
     FUNCTIONAL = "functional"
     TYPE = "type"
@@ -39,27 +39,29 @@ def trivial(
     min_share: int = 1,
     threshold: float = 1.5,
 ) -> pl.DataFrame:
-    """Marks the candidates that a rule takes for non-relevant.
+    """Candidates with a mark for those that a rule calls not relevant.
 
     - "functional": the relation gives the query one answer (tails of 1-1 and N-1, heads of 1-1 and 1-N,
-      `owkg.kg.relation_categories` of train), and a known fact gives it already.
+      `owkg.kg.relation_categories` of train), and a known fact already gives that answer.
     - "type": no slot (a side of a relation) that the candidate fills in train has at least `min_share`
-      entities in common with the slot asked for. A candidate that fills no slot has no type, so the rule
-      says nothing of it; nor does it of a slot that train never fills.
+      entities in common with the slot asked for. The rule does not apply to a candidate that fills no slot in
+      train, or to a slot that train never fills.
 
-    What is known itself is never marked. The first rule that marks a candidate is named. Both rules err: a
-    relation of the category N-1 may have several tails now and then, and train does not show every type.
+    Known answers are never marked. If several rules mark a candidate, the first is named. Both rules make
+    errors: a relation of the category N-1 may sometimes have several tails, and train does not show every
+    type.
 
     Args:
-        candidates: columns query, side, entity, relation, answer, such as of `owkg.pools.pool.pool`.
-        graph: with a split train; knows all labels of the candidates.
-        known: splits whose facts are known, such as those that filter the ranks.
-        rules: that are applied.
-        min_share: entities that two slots must have in common to be of a kind, at least 1.
-        threshold: of the relation categories, at least 1.
+        candidates: table with columns query, side, entity, relation, answer, such as `owkg.pools.pool.pool`
+            returns.
+        graph: graph with a split train, which must hold all labels of the candidates.
+        known: splits whose facts are known, such as the splits that filter the ranks.
+        rules: rules to apply. Default: all.
+        min_share: number of entities that two slots must share to have the same type, at least 1. Default 1.
+        threshold: threshold of the relation categories, at least 1. Default 1.5.
 
     Returns:
-        `candidates` with a column rule: "functional", "type", or null where it has to be judged.
+        `candidates` with a column rule: "functional", "type", or null if the candidate must be judged.
 
     Raises:
         ValueError: if the candidates are malformed, a label is not in the graph, or an argument is out of
@@ -74,8 +76,9 @@ def trivial(
         ['type', None]
 
     References:
-        Zhou et al. (SIGIR 2022), section 3: the filter before manual annotation. The functional rule with
-        known = train, valid, test is theirs: it marks all 8,899 triples that they filtered, and 3 more.
+        Zhou et al. (SIGIR 2022), section 3: the filter before manual annotation. Their filter is the
+        functional rule with known = train, valid, test: it marks all 8,899 triples that they filtered, and 3
+        more.
     """
     graph = graph_checked(graph)
     chosen = _rules(rules)
@@ -109,19 +112,19 @@ def trivial(
 
 
 def rule_counts(marked: pl.DataFrame) -> pl.DataFrame:
-    """How many candidates each rule marks.
+    """Number of candidates that each rule marks.
 
     Args:
-        marked: of `trivial`.
+        marked: result of `trivial`.
 
     Returns:
-        Columns rule and candidates; the last row, of the rule null, are those that no rule marks.
+        Columns rule and candidates; the last row, with rule null, counts the unmarked candidates.
 
     Raises:
         ValueError: if `marked` lacks the column rule.
     """
     if not isinstance(marked, pl.DataFrame) or "rule" not in marked.columns:
-        raise ArgumentError("marked", "must be of `trivial`, with a column rule.")
+        raise ArgumentError("marked", "must be a result of `trivial`, with a column rule.")
     names = [*(rule.value for rule in TrivialRule), None]
     rules = pl.DataFrame({"rule": pl.Series(names, dtype=pl.String)})
     counts = marked.group_by("rule").agg(candidates=pl.len().cast(pl.Int64))
@@ -140,15 +143,15 @@ def plausible(
 ) -> Bool[np.ndarray, "candidates"]:
     """Whether a slot that the entity fills shares enough entities with the slot asked for, or one is empty.
 
-    With M[e, s] = 1 if e fills s, two slots share the entries of M' M.
+    With M[e, s] = 1 if e fills s, the number of entities that two slots share is an entry of M' M.
 
     Args:
         train: triples.
-        entity: id of each candidate.
-        slot: asked for: 2 * relation, and 1 more if it is the tail.
-        min_share: entities in common.
-        num_entities: of the graph.
-        num_relations: of the graph.
+        entity: id of the entity of each candidate.
+        slot: slot asked for: 2 * relation, plus 1 for the tail.
+        min_share: number of entities that two slots must share.
+        num_entities: number of entities of the graph.
+        num_relations: number of relations of the graph.
     """
     head, relation, tail = train.T.astype(np.int64)
     slots = 2 * num_relations
@@ -175,11 +178,11 @@ def _rules(rules: Sequence[TrivialRule | str]) -> set[TrivialRule]:
 
 
 def triples_of(frame: pl.DataFrame, graph: KnowledgeGraph) -> Int32[np.ndarray, "rows 3"]:
-    """The triple of each candidate, by ids.
+    """Triple of each candidate, as ids.
 
     Args:
         frame: columns side, entity, relation, answer.
-        graph: whose labels they are.
+        graph: graph that holds the labels.
 
     Raises:
         ValueError: naming a label that the graph does not have.
@@ -194,7 +197,7 @@ def triples_of(frame: pl.DataFrame, graph: KnowledgeGraph) -> Int32[np.ndarray, 
             row = int(found.is_null().arg_true()[0])
             kind = "relation" if column == "relation" else "entity"
             raise ArgumentError(
-                "candidates", f"must have labels of the graph, which has no {kind} {frame[column][row]!r}."
+                "candidates", f"must use labels of the graph, which has no {kind} {frame[column][row]!r}."
             )
         ids[column] = found.to_numpy()
     is_tail = (frame["side"] == "tail").to_numpy()

@@ -1,4 +1,4 @@
-"""What to draw from a pool, as Python says it: queries, prefixes, candidates, or answers below the pool."""
+"""Units to draw from a pool, as Python classes: queries, prefixes, candidates, or answers below the pool."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from owkg.errors import ArgumentError
 from owkg.estimation.drawing import Asked, Unit
 
 DEEPEST = 100
-"""How deep lists reach where answers below the pool are drawn, unless somebody says otherwise."""
+"""Default depth of the lists if answers below the pool are drawn."""
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Whole queries: all their candidates are judged, and every metric has an estimate.
+    """Draw of whole queries: all their candidates are judged, and every metric can be estimated.
 
     Attributes:
-        count: how many queries.
-        strata: "size" draws from classes of the number of known answers, for micro metrics; None: from all
-            queries.
+        count: number of queries.
+        strata: "size" draws from classes by number of known answers, which helps micro metrics. Default None:
+            from all queries.
     """
 
     count: int
@@ -27,11 +27,11 @@ class Queries:
 
 @dataclass(frozen=True)
 class Prefixes:
-    """Lists of queries from the top, to a random depth or to the first relevant answer: for RR and Success.
+    """Draw of lists judged from the top to a random depth or the first relevant answer: for RR and Success.
 
     Attributes:
-        count: how many queries.
-        strata: as of `Queries`.
+        count: number of queries.
+        strata: as in `Queries`.
     """
 
     count: int
@@ -40,12 +40,12 @@ class Prefixes:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Single candidates, the informative ones more often: for P, RBP and the share of missing answers.
+    """Draw of single candidates, informative ones more often: for P, RBP and the share of missing answers.
 
     Attributes:
-        count: how many candidates.
-        metrics: that they are drawn for, such as "p@5"; by default P at the depth of the pool.
-        pair: two systems whose difference they are drawn for; None: all systems.
+        count: number of candidates.
+        metrics: metrics that candidates are drawn for, such as "p@5". Default: P at the depth of the pool.
+        pair: two systems whose difference candidates are drawn for. Default None: the values of all systems.
     """
 
     count: int
@@ -55,11 +55,11 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Below:
-    """Candidates below the pool: answers that no list holds within it.
+    """Draw of candidates below the pool, that is, answers that no list holds within it.
 
     Attributes:
-        count: how many candidates.
-        depth: how deep the lists reach.
+        count: number of candidates.
+        depth: depth of the lists. Default 100.
     """
 
     count: int
@@ -70,13 +70,13 @@ Drawable = Queries | Prefixes | Candidates | Below
 
 
 def asked_of(text: str, strata: str | None = None, aims: str | None = None) -> Asked:
-    """What a user asks to draw.
+    """Request for a draw, parsed from text.
 
     Args:
         text: queries:60, prefixes:100, candidates:400 or below:400.
         strata: "size", or None.
-        aims: what candidates are drawn for: metrics, such as "p@10", or a pair and metrics, "A-B" or
-            "A-B:p@10"; None: P at the depth of the pool.
+        aims: target for drawn candidates: metrics, such as "p@10", or a pair and metrics, "A-B" or
+            "A-B:p@10". Default None: P at the depth of the pool.
 
     Raises:
         ValueError: naming `draw` or `for`.
@@ -93,7 +93,7 @@ def asked_of(text: str, strata: str | None = None, aims: str | None = None) -> A
 
 
 def settings_of(what: Drawable | str) -> dict[str, Any]:
-    """The settings of a pool that draws this, as `owkg pool` writes them: draw, strata, for, below_depth.
+    """Settings of a pool with this draw, as `owkg pool` writes them: draw, strata, for, below_depth.
 
     Examples:
         >>> settings_of(Candidates(400, "p@5", ("A", "B")))

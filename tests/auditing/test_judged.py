@@ -261,8 +261,8 @@ def test_other_designs_give_a_lower_bound_and_no_more(design):
     ("options", "message"),
     [
         ({"by": "relation"}, "`by` must be of side, category, got relation"),
-        ({"qrels": judged([("e", "f", 1)])}, "`qrels` must judge queries that test answers, got none such"),
-        ({"sample": judged([("a", "e", 1)])}, "`sample` must be answers of test, got 'e' to 'a|r|\\?'"),
+        ({"qrels": judged([("e", "f", 1)])}, "`qrels` must judge queries that test answers, got none"),
+        ({"sample": judged([("a", "e", 1)])}, "`sample` must hold answers of test, got 'e' to 'a|r|\\?'"),
         ({"sample": pl.DataFrame({"query": ["a"]})}, "`sample` .*answer"),
     ],
 )

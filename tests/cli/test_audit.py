@@ -166,7 +166,7 @@ def test_rounds_of_judging(call, refused, tmp_path):
     for command in ("audit", "missing"):
         files = (*RUNS, *common, "--judged") if command == "audit" else ("--kg", "graph")
         err = refused(command, *files, tmp_path / "turned", notes=command == "audit")
-        assert "turned: holds no audit_sheet.tsv: that audit named no facts to judge." in err
+        assert "turned: holds no audit_sheet.tsv, because that audit named no facts to judge." in err
     # Sheets that contradict each other.
     other = tmp_path / "other.tsv"
     other.write_text(sheet.read_text().replace("\tno\t", "\tyes\t"))
@@ -283,10 +283,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
         (("--lists", "one.run"), "--lists must be of every system, and there is none of"),
         (("--lists", "one.run", "--lists", "two.run"), "--kg must be given with lists"),
         (("--judged", "full.qrels"), "--kg must be given with judgements"),
-        (
-            ("--judged", "full.qrels", "--kg", "graph"),
-            "--judged must judge answers that are not known already",
-        ),
+        (("--judged", "full.qrels", "--kg", "graph"), "--judged must judge answers that are not yet known"),
         (
             (*LISTED[2:], "--metric", "mrr"),
             "--lists must list the known answers where the ranks have them: 'oracle'",
@@ -330,8 +327,8 @@ def test_missing_of_a_pool(call, refused, tmp_path):
         == 0
     )
     err = refused("missing", pool, "--kg", "graph")
-    assert f"{pool}: must judge answers that are not known already" in err
-    assert "got none: of all that are pooled nothing is judged yet" in err
+    assert f"{pool}: must judge answers that are not yet known" in err
+    assert "got none, because no pooled candidate is judged yet" in err
     sheet = pl.read_csv(pool / "sheet.tsv", separator="\t", infer_schema=False, glob=False)
     label = pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.lit("yes")).otherwise(pl.lit("no"))
     sheet.with_columns(label=label).write_csv(pool / "sheet.tsv", separator="\t")
@@ -353,7 +350,7 @@ def test_missing_of_a_pool(call, refused, tmp_path):
     table = pl.read_csv(pool / "pool.tsv", separator="\t", infer_schema=False, glob=False)
     table.drop("depth").write_csv(pool / "pool.tsv", separator="\t")
     err = refused("missing", pool, "--kg", "graph")
-    assert "pool.tsv: must say the depth of each candidate." in err
+    assert "pool.tsv: must have a whole number as depth of each candidate." in err
 
 
 def test_a_folder_of_tables(call, refused, tmp_path):

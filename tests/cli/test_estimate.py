@@ -64,7 +64,7 @@ def test_a_campaign(folder, truth_and_folder, done, answer, refused):
     # Queries with something to judge stand in the order of the draw.
     order = sheet["question_id"].unique(maintain_order=True).to_list()
     assert order == [query for query in drawn["query"] if query in set(order)]
-    assert "are as they were written" in refused("estimate", "--pool", "pool")
+    assert "nothing is filled in in pool" in refused("estimate", "--pool", "pool")
 
     filled(truth, folder / "pool" / "sheet.tsv")
     found = answer("estimate", *RUNS, "--pool", "pool", "--metric", "rr,ap,mrr")
@@ -173,7 +173,7 @@ def test_labels_of_a_proxy_join(folder, truth_and_folder, done, answer, refused)
     line = refused("estimate", "--pool", "pool", "--errors", "fp=0.6,fn=0.6")
     assert "--errors: fp must add up with fn to less than 1" in line
     guessed[1:].write_csv("llm.tsv", separator="\t")
-    assert "--proxy llm.tsv: must give every unjudged candidate" in refused(
+    assert "--proxy llm.tsv: must have a probability for every unjudged candidate" in refused(
         "estimate", "--pool", "pool", "--proxy", "llm.tsv"
     )
 
@@ -198,7 +198,7 @@ def test_sheets_of_other_pools_and_changed_pools_are_refused(folder, truth_and_f
     )
     for one in ("pool", "other"):
         filled(truth, folder / one / "sheet.tsv")
-    assert "must be of what was drawn" in refused("estimate", "--pool", "pool", "--judged", "other/sheet.tsv")
+    assert "must be of drawn units" in refused("estimate", "--pool", "pool", "--judged", "other/sheet.tsv")
     (folder / "m0.run").unlink()
     (folder / "m0.run").write_text((folder / "m1.run").read_text().replace("m1", "m0"))
     assert "m0.run: has changed since it was pooled in pool" in refused(
@@ -213,7 +213,7 @@ def test_sheets_of_other_pools_and_changed_pools_are_refused(folder, truth_and_f
 def test_a_pool_without_a_design_is_no_sample(folder, done, refused):
     done(*POOL, "--budget", 50, "--out", "pool", notes=True)
     line = refused("estimate", "--pool", "pool", "--judged", "truth.qrels")
-    assert "pool: has no design.json: its candidates were not drawn at random" in line
+    assert "pool: has no design.json, because its candidates were not drawn at random" in line
     assert "has no design.json" in refused("pool", "--pool", "pool", "--more", 10)
 
 
@@ -262,7 +262,7 @@ def test_predictions_are_accepted(folder, truth_and_folder, done, answer, refuse
     truth, _ = truth_and_folder
     line = ("accept", "m2.run", "--kg", "kg", "--precision", 0.2, "--size", 100)
     first = done(*line, "--sheet", "a.tsv", "--rows", 30)
-    assert "are expected to accept it" in first
+    assert "accepting it is expected to take about" in first
     filled(truth, folder / "a.tsv")
     assert "must be a new file" in refused(*line, "--sheet", "a.tsv")
     found = answer(*line, "--judged", "a.tsv", "--out", "accepted.tsv")
@@ -278,14 +278,14 @@ def test_predictions_are_accepted(folder, truth_and_folder, done, answer, refuse
 
 
 def test_rules_and_rank_tables_cannot_be_drawn_from(folder, refused):
-    assert "--rule must be absent where judgements are drawn" in refused(
+    assert "--rule must be left out if judgements are drawn" in refused(
         *POOL, "--draw", "queries:9", "--rule", "type", "--out", "p"
     )
     (folder / "r.csv").write_text(
         "head,relation,tail,side,optimistic,pessimistic,candidates\ne0,r0,a1,tail,1,1,9\n"
     )
     line = refused("pool", "r.csv", "--kg", "kg", "--depth", 5, "--draw", "queries:9", "--out", "p")
-    assert "r.csv: is a rank table, whose lists hold tested answers alone" in line
+    assert "r.csv: is a rank table, whose lists hold only tested answers" in line
 
 
 @pytest.fixture
@@ -349,7 +349,7 @@ def test_a_pool_that_cannot_be_written_is_read_with_a_note(folder, drawn, answer
     monkeypatch.setattr(looked, "written_aside", fails)
     sheet = part(drawn, folder / "a.tsv")
     found = answer("estimate", "--pool", "pool", "--metric", "rr", "--judged", sheet)
-    assert "pool cannot be written, so that this look is not recorded: count it yourself." in found["notes"]
+    assert "this look is not recorded because pool cannot be written: count it yourself." in found["notes"]
     assert not (folder / "pool" / "looks.json").exists()
 
 
@@ -358,7 +358,7 @@ def test_probabilities_of_later_looks_are_those_of_the_first(folder, drawn, answ
     line = ("estimate", "--pool", "pool", "--metric", "rr", "--judged", sheet)
     pool = pl.read_csv("pool/pool.tsv", separator="\t", infer_schema=False)
     pool.select("query", "answer", probability=pl.lit(0.5)).write_csv("llm.tsv", separator="\t")
-    word = "are not those of the first look (none)"
+    word = "differ from the first look (none)"
     assert not any(word in note for note in answer(*line)["notes"])
     assert any(word in note for note in answer(*line, "--proxy", "llm.tsv")["notes"])
 
@@ -368,13 +368,13 @@ def test_an_expert_judges_a_part(folder, drawn, answer, refused, done):
     found = answer(*line, "--expert", part(drawn, folder / "expert.tsv", queries=30))
     assert re.search(r"; an expert judged the first \d+ of them", found["design"])
     assert found["metrics"][0]["equivalent_judgements"] is None
-    assert "--expert must be absent with --errors" in refused(
+    assert "--expert must be left out with --errors" in refused(
         *line, "--expert", "expert.tsv", "--errors", "fp=.1"
     )
     few = part(drawn, folder / "few.tsv", queries=5)
     assert "--expert must judge at least the first 20 queries, got " in refused(*line, "--expert", few)
     (folder / "o.qrels").write_text("e1|r1|?\t0\tzz\t1\n")
-    assert "o.qrels, line 1: must be of what was drawn" in refused(*line, "--expert", "o.qrels")
+    assert "o.qrels, line 1: must be of drawn units" in refused(*line, "--expert", "o.qrels")
     assert "an expert judged" in done(*line, "--expert", "expert.tsv", notes=True)
 
 
@@ -389,7 +389,7 @@ def test_gaps_have_bounds(folder, drawn, answer, refused, done):
     assert found["missing_share"]["value"] is None
     assert "58 of 60 drawn queries judged" in done(*line, "--gaps", "bounds", notes=True)
     few = part(drawn, folder / "few.tsv", queries=14, without=(3,))
-    assert "--gaps must be absent with less than 20 queries" in refused(
+    assert "--gaps must be left out with fewer than 20 queries" in refused(
         *line[:-1], few, "--metric", "rr", "--gaps", "bounds"
     )
 
@@ -406,7 +406,7 @@ def test_errors_are_counted_on_gold_items(folder, drawn, answer, refused):
         assert one["value"] == pytest.approx(other["value"])
         # Counting the rates has a variance of its own.
         assert one["ci_high"] - one["ci_low"] > other["ci_high"] - other["ci_low"]
-    assert "--errors: fp must be given where no gold item is wrong" in refused(*line, "--errors", "true.tsv")
+    assert "--errors: fp must be given if no gold item is wrong" in refused(*line, "--errors", "true.tsv")
     half = answer(*line, "--errors", "true.tsv,fp=0.05")["metrics"]
     assert half[0]["value"] == pytest.approx(known[0]["value"])
     assert "gone.tsv" in refused(*line, "--errors", "gone.tsv")
@@ -421,7 +421,7 @@ def test_systems_that_were_not_pooled_have_bounds(folder, drawn, answer, refused
     new = run.filter(model="m1").with_columns(model=pl.lit("new"), score=-pl.col("score"))
     write_run(new, folder / "new.run")
     line = ("--pool", "pool", "--judged", part(drawn, folder / "a.tsv"), "--metric", "rr")
-    assert "--kg must be the graph of the pool: its answers in train left the lists" in refused(
+    assert "--kg must be the graph of the pool, whose answers in train left the lists" in refused(
         "estimate", "new.run", *line
     )
     found = answer("estimate", "m0.run", "new.run", *line, "--kg", "kg")
@@ -438,7 +438,7 @@ def test_systems_that_were_not_pooled_have_bounds(folder, drawn, answer, refused
     assert "RUN must answer every query of the pool: new lacks 1 of 80, such as " in error
     (folder / "copy.run").write_text((folder / "m1.run").read_text() + "\n")
     error = refused("estimate", "copy.run", *line, "--kg", "kg")
-    assert "RUN must be of further systems: m1 is in the pool already" in error
+    assert "RUN must hold further systems: m1 is already in the pool" in error
     (folder / "r.csv").write_text(
         "head,relation,tail,side,optimistic,pessimistic,candidates\ne0,r0,a1,tail,1,1,9\n"
     )
@@ -469,7 +469,7 @@ def test_a_design_that_draws_what_is_not_there_is_refused(folder, drawn, refused
     card["sha256"]["design.json"] = checksum(file)
     (folder / "pool" / "metadata.json").write_text(json.dumps(card))
     line = refused("estimate", "--pool", "pool", "--judged", part(drawn, folder / "a.tsv"))
-    assert "design.json: the strata are not those of frame.parquet" in line
+    assert "design.json: the strata do not match frame.parquet" in line
 
 
 AUDIT = ("audit", *RUNS, "--kg", "kg", "--qrels", "test", "--ties", "pessimistic", "--metric", "mrr")
@@ -520,7 +520,7 @@ def test_an_audit_of_too_few_drawn_judgements_has_labels(folder, truth_and_folde
     filled(truth, folder / "pool" / "sheet.tsv", rows=20)
     found = answer(*AUDIT, "--judged", "pool")["assumptions"]
     assert (found["sparsity"], found["sparsity_at_least"]) == (None, None)
-    assert any("must be of at least 10 drawn queries" in note for note in found["notes"])
+    assert any("must cover at least 10 drawn queries" in note for note in found["notes"])
     done(*POOL, "--draw", "prefixes:70", "--out", "prefixes", notes=True)
     filled(truth, folder / "prefixes" / "sheet.tsv")
     found = answer(*AUDIT, "--judged", "prefixes")["assumptions"]
@@ -549,7 +549,7 @@ def test_a_draw_for_a_pair_answers_its_difference_alone(folder, truth_and_folder
         ("m0", "m2", "P@3")
     ]
     assert any("values of single systems" in note for note in found["notes"])
-    assert "--metric must be what candidates were drawn for, P@3, got P@5" in refused(
+    assert "--metric must be a metric that candidates were drawn for, P@3, got P@5" in refused(
         "estimate", "--pool", "pool", "--metric", "p@5"
     )
     assert "--for must be two systems" in refused(
@@ -562,7 +562,7 @@ def test_error_rates_that_no_truth_gives(folder, truth_and_folder, done, answer,
     done(*POOL, "--draw", "queries:60", "--out", "pool", notes=True)
     filled(truth, folder / "pool" / "sheet.tsv")
     plain = answer("estimate", "--pool", "pool", "--metric", "p")
-    assert "--errors must allow the labels" in refused(
+    assert "--errors must fit the labels" in refused(
         "estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0.5,fn=0.49", notes=True
     )
     none = answer("estimate", "--pool", "pool", "--metric", "p", "--errors", "fp=0,fn=0")

@@ -56,7 +56,7 @@ RULES = ["--rule", "functional", "--rule", "type"]
 
 def test_a_pool(call, folder):
     code, out, err = call("pool", *MAKE, *RULES, "--truth", "test")
-    assert (code, err) == (0, "owkg: note: 1 queries that the truth answers are not asked.\n")
+    assert (code, err) == (0, "owkg: note: 1 queries that the truth answers are not in the runs.\n")
     assert {path.name for path in (folder / "pool").iterdir()} == FILES
     pool = pl.read_csv("pool/pool.tsv", separator="\t")
     assert pool.columns == [
@@ -95,7 +95,7 @@ def test_json_and_metadata(done, folder):
     assert card["sha256"] == checksums(folder / "pool")
     assert [run["file"] for run in card["runs"]] == ["one.run", "two.run.gz"]
     # Of the test split, who knows cat is not asked.
-    assert card["notes"] == ["1 queries that the truth answers are not asked."]
+    assert card["notes"] == ["1 queries that the truth answers are not in the runs."]
 
 
 def test_equal_input_gives_equal_files(call, folder):
@@ -154,7 +154,7 @@ def test_the_rules_know_the_truth(call, folder):
 def test_one_system_is_pooled_with_a_note(call, folder):
     code, _, err = call("pool", "one.run", "--depth", "1", "--kg", "graph", "--out", "pool")
     assert code == 0
-    assert "owkg: note: the pool is of one system" in err
+    assert "owkg: note: the pool has only one system" in err
 
 
 def test_systems_that_answer_other_queries(call, refused, folder):
@@ -173,7 +173,7 @@ def test_rank_tables_say_so(call, folder):
     write_ranks(pl.DataFrame([row | {"optimistic": 4, "pessimistic": 4}]), folder / "ranks.parquet")
     code, _, err = call("pool", "ranks.parquet", "--depth", "1", "--kg", "graph", "--out", "pool")
     assert code == 0
-    assert "owkg: note: ranks.parquet is a rank table: only its tested answers are pooled." in err
+    assert "owkg: note: ranks.parquet is a rank table, so only its tested answers are pooled." in err
 
 
 def test_names_go_into_the_sheet(call, folder):
@@ -218,8 +218,8 @@ def test_a_pool_of_topics(call, folder, topics):
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        ("--rule type", "--rule must be absent for topics"),
-        ("--kg graph", "--kg must be absent where queries are topics, got graph"),
+        ("--rule type", "--rule must be left out for topics"),
+        ("--kg graph", "--kg must be left out if queries are topics, got graph"),
         ("--truth test", "--truth must be a file of qrels, got 'test'"),
         ("--filter train", "--filter must be "),
         ("one.run", "must be 'head|relation|\\?'|--kg must be given"),
@@ -248,7 +248,7 @@ def test_bad_topics(refused, folder, topics, arguments, shown):
         ("one.run --depth 2 --kg graph --out x --changed", "--changed has no effect without --read"),
         ("--read s.tsv --out x --pool y --budget 3", "--budget has no effect with --read"),
         ("one.run --depth 2 --kg graph --out x --filter other", "--filter must be among .*'other'"),
-        ("one.run --depth 2 --kg graph --out x --filter test --truth test", "must not hold the split"),
+        ("one.run --depth 2 --kg graph --out x --filter test --truth test", "must not name the split"),
         ("one.run --depth 2 --kg graph --out graph", "graph: is there already"),
         ("one.run --depth 2 --kg graph --out graph --overwrite", "was not made by owkg pool"),
         ("one.run --depth 2 --kg graph --out x --pool y", "--pool has no effect without --read"),
@@ -296,18 +296,18 @@ def test_one_sheet(done, sheets):
 
 def test_two_annotators_are_two(call, refused, sheets):
     err = refused("pool", "--read", "first.tsv", "--read", "./first.tsv", *READ)
-    assert "--read must be the sheets of different annotators, got first.tsv twice" in err
+    assert "--read must name sheets of different annotators, got first.tsv twice" in err
     (sheets / "copy.tsv").write_bytes((sheets / "first.tsv").read_bytes())
     code, _, err = call("pool", "--read", "first.tsv", "--read", "copy.tsv", *READ)
     assert code == 0
-    assert "owkg: note: first.tsv and copy.tsv say the same of every candidate." in err
+    assert "owkg: note: first.tsv and copy.tsv have the same label for every candidate." in err
 
 
 def test_a_part_of_a_sheet(call, sheets):
     lines = (sheets / "first.tsv").read_text().splitlines(keepends=True)
     (sheets / "part.tsv").write_text("".join(lines[:-1]))
     code, _, err = call("pool", "--read", "part.tsv", *READ)
-    assert (code, err) == (0, "owkg: note: 1 candidates that are to be judged are in no sheet.\n")
+    assert (code, err) == (0, "owkg: note: 1 candidates that must be judged are in no sheet.\n")
 
 
 def test_what_annotators_found_decides_between_runs(call, done, refused, folder):
@@ -386,14 +386,13 @@ def test_a_pool_that_changed_is_read_when_asked_for(call, refused, sheets, name)
         path.write_text("".join(lines[: 2 + lines[0].startswith("query")]))
     err = refused("pool", "--read", "first.tsv", *READ)
     assert (
-        err
-        == f"owkg: error: pool: {name} changed since the pool was written; --changed reads it all the same.\n"
+        err == f"owkg: error: pool: {name} changed since the pool was written; --changed reads it anyway.\n"
     )
     if name == "pool.qrels":
         return
     code, out, err = call("pool", "--read", "first.tsv", *READ, "--changed", "--format", "json")
     assert (code, json.loads(out)["systems"]) == (0, [])
-    assert err == f"owkg: note: pool: {name} changed since; what each system brought is not told.\n"
+    assert err == f"owkg: note: pool: {name} changed since, so the contribution of each system is unknown.\n"
     path.unlink()
     assert call("pool", "--read", "first.tsv", *READ, "--overwrite", "--changed")[0] == 0
 
@@ -417,7 +416,7 @@ def test_an_annotator_who_is_unsure_throughout_costs_no_judgement(call, sheets, 
         read = [word for name in pair for word in ("--read", name)]
         code, out, err = call("pool", *read, *READ, "--overwrite", *options)
         assert code == 0
-        assert f"no candidate is judged in both {pair[0]} and {pair[1]}: their agreement is not known" in err
+        assert f"no candidate is judged in both {pair[0]} and {pair[1]}, so their agreement is unknown" in err
         assert "agreeing" not in out
     said = read_judgements("judged.qrels").filter(pl.col("relevance") >= 0)
     assert sorted(said["relevance"].to_list()) == [0, 1, 1]  # a known answer is one of them
@@ -530,7 +529,7 @@ def test_a_truth_that_does_not_cover_the_pool(call, refused, folder):
     assert not (folder / "pool").exists()
     code, _, err = call(*asked, "--covered")
     assert code == 0
-    assert "owkg: note: 1 queries are left out, which the truth does not judge." in err
+    assert "owkg: note: 1 queries are left out because the truth does not judge them." in err
     assert set(pl.read_csv("pool/pool.tsv", separator="\t")["query"]) == {"ann|knows|?"}
     # What the truth leaves open is open where annotators come.
     assert call("pool", *MAKE, "--truth", "few.qrels", "--overwrite")[0] == 0
@@ -609,7 +608,7 @@ def test_templates_are_what_the_sheet_asks(call, done, folder):
     (folder / "templates").write_text("born\ttail\tWhere was {entity} born?\n")
     code, _, err = call("pool", *MAKE, "--templates", "templates", "--overwrite")
     assert code == 0
-    assert "owkg: note: 1 of 1 relations in the sheet lack a template; they keep the usual words." in err
+    assert "owkg: note: 1 of 1 relations in the sheet have no template and keep the default words." in err
     assert "'ann' -- knows --> X?" in (folder / "pool/sheet.tsv").read_text()
 
 
@@ -730,7 +729,7 @@ def test_bad_third_sheets(call, refused, torn):
     cases = {
         "short": (
             [labelled[0]],
-            "short: must label every conflict, and 1 of 2 are missing, such as 'cat' to '",
+            "short: must label every conflict, but 1 of 2 are missing, such as 'cat' to '",
         ),
         "more": ([*labelled, extra], "more, line 4: the answer_id must be an answer in the conflicts"),
         "blank": (lines[1:], "blank, line 2: the label must not be blank"),
@@ -741,7 +740,7 @@ def test_bad_third_sheets(call, refused, torn):
         assert shown.replace(name, f"{name}.tsv", 1) in err
     assert "different annotators, got a.tsv twice" in refused(*TWO, "--third", "a.tsv", "--overwrite")
     read = ["pool", "--read", "a.tsv", *READ, "--overwrite", "--third", "short.tsv"]
-    assert "--third must decide conflicts, and there are none, got short.tsv" in call(*read)[2]
+    assert "--third must be left out because there are no conflicts, got short.tsv" in call(*read)[2]
 
 
 def test_an_expert_checks_a_sample(call, done, refused, torn):

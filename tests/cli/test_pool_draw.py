@@ -51,7 +51,7 @@ def test_a_plan_from_a_pilot(folder, source, done, answer, refused):
     truth, _ = source
     done(*POOL, "--draw", "queries:30", "--out", "pool", notes=True)
     pilot = ("pool", "--pool", "pool", "--plan")
-    assert "(sheet.tsv) are as they were written" in refused(*pilot)
+    assert "nothing is filled in in pool (sheet.tsv)" in refused(*pilot)
     filled(truth, folder / "pool" / "sheet.tsv")
     found = answer(*pilot, "--judged", "pool/sheet.tsv", "--width", "rr=0.05")
     (row,) = found["plan"]
@@ -72,7 +72,7 @@ def test_a_system_joins(folder, source, done, answer, refused):
     filled(truth, folder / "pool" / "sheet.tsv")
     add = ("pool", "--pool", "pool", "--add")
     assert "--kg must be the graph of the pool" in refused(*add, "m2.run")
-    assert "--add must be of further systems: m1 is in" in refused(*add, "m1.run", "--kg", "kg")
+    assert "--add must hold further systems: m1 is already in" in refused(*add, "m1.run", "--kg", "kg")
     told = done(*add, "m2.run", "--kg", "kg", "--name", "new")
     assert re.search(r"new joined pool; wrote pool/sheet2.tsv: \d+ candidates that only it lists", told)
     filled(truth, folder / "pool" / "sheet2.tsv")
@@ -87,7 +87,7 @@ def test_a_system_joins(folder, source, done, answer, refused):
         ((*POOL, "--plan", "--width", "rr"), "--width must be METRIC=W, W above 0, such as rr=0.1, got 'rr'"),
         ((*POOL, "--plan", "--width", "rr=0"), "--width must be METRIC=W, W above 0"),
         ((*POOL, "--plan", "--width", "rr=.1,rr=.2"), "--width must name each metric once, got rr again"),
-        ((*POOL, "--plan", "--width", "rr=.1,rr@5=.2"), "--width must be of each metric once"),
+        ((*POOL, "--plan", "--width", "rr=.1,rr@5=.2"), "--width must name each metric once"),
         ((*POOL, "--plan", "--width", "amr=.1"), "--metric must be one of rr@k"),
         ((*POOL, "--plan", "--judged", "m0.run"), "--judged has no effect without --pool"),
         ((*POOL, "--width", "rr=.1", "--out", "p"), "--width has no effect without --plan"),

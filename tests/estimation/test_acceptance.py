@@ -556,7 +556,7 @@ def test_bad_arguments_are_named(name, call):
 
 
 def test_the_turn_that_was_skipped_is_named():
-    with pytest.raises(ArgumentError, match="none in turn 2 and one in turn 3"):
+    with pytest.raises(ArgumentError, match="none at turn 2 and one at turn 3"):
         one_set([1, 1, -1], [0, 2, 1], precision=0.9)
 
 

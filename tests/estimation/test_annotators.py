@@ -278,5 +278,5 @@ def test_two_phases_refuse_too_few_and_too_many():
         with pytest.raises(ArgumentError, match="`count`"):
             of_two_phases(ready, people, truth, truth, sample, count)
     strata = Sample(np.arange(30), np.repeat([0, 1], [29, 1]), np.array([30, 30]))
-    with pytest.raises(ArgumentError, match="two queries of each stratum"):
+    with pytest.raises(ArgumentError, match="two queries in each stratum"):
         of_two_phases(ready, people, truth, truth, strata, 25)

@@ -105,9 +105,9 @@ def test_few_queries_with_most_of_the_answers_have_classes_of_their_own():
     [
         (Asked(Unit.QUERIES, 61), "`draw` must be at most the 60 queries"),
         (Asked(Unit.QUERIES, 0), "`draw` must be a whole number of at least 1"),
-        (Asked(Unit.QUERIES, 5, "relation"), "`strata` must be size or absent"),
-        (Asked(Unit.QUERIES, 5, None, ("p@5",)), "`for` must be absent where queries are drawn"),
-        (Asked(Unit.CANDIDATES, 5, "size"), "`strata` must be absent where candidates"),
+        (Asked(Unit.QUERIES, 5, "relation"), "`strata` must be size or left out"),
+        (Asked(Unit.QUERIES, 5, None, ("p@5",)), "`for` must be left out if queries are drawn"),
+        (Asked(Unit.CANDIDATES, 5, "size"), "`strata` must be left out if candidates"),
         (Asked(Unit.CANDIDATES, 5, None, ("rr",)), "`for` must be P@k or RBP.*got RR@5: draw prefixes"),
         (
             Asked(Unit.CANDIDATES, 5, None, (), ("m0", "m9")),
@@ -169,13 +169,13 @@ def test_probabilities_of_others_are_checked():
     for bad, message in (
         (
             frame.drop("probability"),
-            "llm: must have the columns query, answer, probability, without probability",
+            "llm: must have the columns query, answer, probability, but has no probability",
         ),
         (
             frame.with_columns(probability=pl.lit(1.5)),
             "llm: must have probabilities in .0, 1., got 1.5 in row 1",
         ),
-        (frame[1:], "llm: must give every unjudged candidate a probability, got none for"),
+        (frame[1:], "llm: must have a probability for every unjudged candidate, got none for"),
         (pl.concat([frame, frame[:1]]), "llm: must give each candidate once"),
     ):
         with pytest.raises(ValueError, match=f"`proxy` {message}"):

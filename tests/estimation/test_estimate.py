@@ -139,16 +139,16 @@ def test_answers_below_the_pool_are_counted():
         (
             Asked(Unit.CANDIDATES, 60),
             "rr",
-            "`metric` must be answered by drawn candidates, and RR@5 is not: .* queries or prefixes",
+            "`metric` must be a metric that drawn candidates answer, got RR@5, .* queries or prefixes",
         ),
         (
             Asked(Unit.PREFIXES, 60),
             "ap",
-            "`metric` must be answered by drawn prefixes, and AP@5 is not: it needs drawn queries",
+            "`metric` must be a metric that drawn prefixes answer, got AP@5, which needs drawn queries",
         ),
         (Asked(Unit.QUERIES, 60), "ap@9", "`metric` must be answered by a pool of depth 5"),
-        (Asked(Unit.QUERIES, 9), "rr", "`judged` must be of at least 10 drawn queries, got 9"),
-        (Asked(Unit.QUERIES, 15), "mrr", "`judged` must be of at least 20 queries for mrr, got 15"),
+        (Asked(Unit.QUERIES, 9), "rr", "`judged` must cover at least 10 drawn queries, got 9"),
+        (Asked(Unit.QUERIES, 15), "mrr", "`judged` must cover at least 20 queries for mrr, got 15"),
     ],
     ids=str,
 )
@@ -162,12 +162,12 @@ def test_judgements_outside_the_draw_are_refused():
     pool, qrels, true = drawn_world(Asked(Unit.QUERIES, 30))
     order, _ = pool.drawing.order()
     rest = np.setdiff1d(np.arange(200), order)
-    with pytest.raises(ValueError, match=r"`judged` must be of what was drawn: .* are not, such as"):
+    with pytest.raises(ValueError, match=r"`judged` must be of drawn units: .* are not, such as"):
         estimate(pool, pl.concat([qrels, judged(pool, true, rest[:2])]), "rr")
     known = pool.known.head(1)
     assert estimate(pool, pl.concat([qrels, known.select(qrels.columns)]), "rr").judged == 30
     with pytest.raises(
-        ValueError, match=r"`judged` must agree with what was known before the draw: .* was relevant"
+        ValueError, match=r"`judged` must agree with the judgements before the draw: .* was relevant"
     ):
         estimate(
             pool,
@@ -252,92 +252,92 @@ EMPTY = pl.DataFrame()
             Asked(Unit.PREFIXES, 60),
             "rr",
             {"errors": ErrorRates(0.1, 0.1)},
-            "`errors` must be absent where prefixes",
+            "`errors` must be left out if prefixes",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "ap",
             {"errors": ErrorRates(0.1, 0.1)},
-            "`errors` must be of a metric that is multi",
+            "`errors` must be used with a metric that is multi",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"errors": ErrorRates(0, 0.1), "exact": True},
-            "`errors` must be absent with exact",
+            "`errors` must be left out with exact",
         ),
         (
             Asked(Unit.CANDIDATES, 60),
             "p",
             {"exact": True},
-            "`exact` must be absent where candidates are drawn",
+            "`exact` must be left out if candidates are drawn",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"looks": [30, 90]},
-            "`looks` must be where the judged units are, 60, got 30, 90",
+            "`looks` must include the number of judged units, 60, got 30, 90",
         ),
         (
             Asked(Unit.CANDIDATES, 60),
             "p",
             {"expert": EMPTY},
-            "`expert` must be absent where candidates are drawn: an expert judges whole queries",
+            "`expert` must be left out if candidates are drawn: an expert judges whole queries",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"expert": EMPTY, "errors": ErrorRates(0.1, 0.1)},
-            "`expert` must be absent with `errors`",
+            "`expert` must be left out with `errors`",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"expert": EMPTY, "exact": True},
-            "`expert` must be absent with exact",
+            "`expert` must be left out with exact",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"expert": EMPTY, "looks": [30, 60]},
-            "`expert` must be absent with several looks",
+            "`expert` must be left out with several looks",
         ),
         (Asked(Unit.QUERIES, 60), "rr", {"gaps": "drop"}, "`gaps` must be refuse or bounds, got 'drop'"),
         (
             Asked(Unit.PREFIXES, 60),
             "rr",
             {"gaps": "bounds"},
-            "`gaps` must be absent where prefixes are drawn: what is judged depends on the labels",
+            "`gaps` must be left out if prefixes are drawn: the labels decide which candidates are judged",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"gaps": "bounds", "errors": ErrorRates(0.1, 0.1)},
-            "`gaps` must be absent with `errors`",
+            "`gaps` must be left out with `errors`",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"gaps": "bounds", "exact": True},
-            "`gaps` must be absent with exact limits",
+            "`gaps` must be left out with exact limits",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"gaps": "bounds", "expert": EMPTY},
-            "`gaps` must be absent with `expert`",
+            "`gaps` must be left out with `expert`",
         ),
         (
             Asked(Unit.PREFIXES, 60),
             "rr",
             {"others": EMPTY},
-            "`others` must be absent where prefixes are drawn: only whole queries give bounds",
+            "`others` must be left out if prefixes are drawn: only whole queries give bounds",
         ),
         (
             Asked(Unit.QUERIES, 60),
             "rr",
             {"others": EMPTY, "errors": ErrorRates(0.1, 0.1)},
-            "`others` must be absent where labels have errors",
+            "`others` must be left out with `errors` or `expert`",
         ),
     ],
     ids=str,
@@ -417,7 +417,7 @@ def test_intervals_of_an_expert_cover_where_those_of_annotators_do_not():
     [
         (slice(0, 19), "`expert` must judge at least the first 20 queries, got 19"),
         ([*range(10), *range(12, 40)], "`expert` must leave no gap: the query .* is not completely judged"),
-        (slice(0, 60), "`expert` must be of queries that annotators judged: the query .* is not"),
+        (slice(0, 60), "`expert` must judge queries that annotators judged: the query .* is not"),
     ],
     ids=str,
 )
@@ -448,7 +448,7 @@ def test_an_expert_judges_two_queries_of_each_stratum():
     rare = order[pool.drawing.stratum[order] == 0]
     common = order[pool.drawing.stratum[order] != 0]
     expert = judged(pool, true, np.concatenate([rare[:1], common]))
-    with pytest.raises(ValueError, match="`expert` must judge two queries of each of 4 strata, got 1 of one"):
+    with pytest.raises(ValueError, match="`expert` must judge two queries in each of 4 strata, got 1 in one"):
         estimate(pool, qrels, "ap", expert=expert)
 
 
@@ -592,10 +592,10 @@ def test_a_system_that_was_not_pooled_has_bounds_that_hold():
 def test_a_pooled_system_is_not_one_that_was_not_pooled():
     pool, qrels, _ = drawn_world(Asked(Unit.QUERIES, 60))
     run, *_ = world(0, queries=200)
-    with pytest.raises(ValueError, match="`others` must be of systems that were not pooled, got m1"):
+    with pytest.raises(ValueError, match="`others` must hold systems that were not pooled, got m1"):
         estimate(pool, qrels, "rr", others=run.filter(model="m1"))
     other = run.filter(model="m1").with_columns(query=pl.lit("x|y|?"), model=pl.lit("new"))
-    with pytest.raises(ValueError, match="`others` must answer the queries of the pool"):
+    with pytest.raises(ValueError, match="`others` must answer queries of the pool"):
         estimate(pool, qrels, "rr", others=other)
 
 
@@ -622,7 +622,9 @@ def test_proxies_that_lack_a_query_are_refused():
     pool, qrels, _ = drawn_world(Asked(Unit.QUERIES, 60))
     pairs = pool.people.pairs(pool.people.unknown).with_columns(probability=pl.lit(0.5))
     lacking = pairs.filter(pl.col("query") != pairs["query"][0])
-    with pytest.raises(ValueError, match="`proxy` other: must give every unjudged candidate"):
+    with pytest.raises(
+        ValueError, match="`proxy` other: must have a probability for every unjudged candidate"
+    ):
         estimate(pool, qrels, "rr", proxies={"good": pairs, "other": lacking})
 
 
@@ -630,7 +632,7 @@ def test_a_stratum_with_one_judged_query_is_refused():
     pool, _, true = drawn_world(Asked(Unit.QUERIES, 60, "size"))
     order, _ = pool.drawing.order()
     rare = order[pool.drawing.stratum[order] == 0]
-    with pytest.raises(ValueError, match="`judged` must be of two drawn queries in each of 4 strata, got 1"):
+    with pytest.raises(ValueError, match="`judged` must cover two drawn queries in each of 4 strata, got 1"):
         estimate(pool, judged(pool, true, np.setdiff1d(order, rare[1:])), "rr")
 
 

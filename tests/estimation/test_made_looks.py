@@ -30,7 +30,7 @@ def test_a_third_look_needs_a_plan_unless_all_is_judged():
     level, now, notes = look(90, 200, [30, 60, 90], looks, 0.95)
     assert level == look_levels([30, 60, 90], 200, 0.95)[2]
     assert now == Looks((30, 60, 90), (60, 30, 90))
-    assert "planned after one that was made (60, 30)" in notes[0]
+    assert "the plan was made after a look (60, 30)" in notes[0]
 
 
 def test_a_plan_is_kept():
@@ -42,14 +42,14 @@ def test_a_plan_is_kept():
     assert looks == Looks((30, 60), (30, 60))
     for planned, judged, message in (
         ([30, 90], 90, "must be as planned before the first look, 30, 60, got 30, 90"),
-        (None, 45, "must be where the judged units are, 45, got 30, 60"),
+        (None, 45, "must include the number of judged units, 45, got 30, 60"),
     ):
         with pytest.raises(ValueError, match=message):
             look(judged, 200, planned, looks, 0.95)
 
 
 def test_a_plan_names_looks_that_were_made():
-    with pytest.raises(ValueError, match=r"`looks` must name the looks that were made, 30 too, got 60, 90"):
+    with pytest.raises(ValueError, match=r"`looks` must include the looks already made, 30, got 60, 90"):
         look(60, 200, [60, 90], Looks(None, (30,)), 0.95)
 
 

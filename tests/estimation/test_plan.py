@@ -101,17 +101,17 @@ def test_what_cannot_be_planned(pools, people):
     for widths, message in (
         ({"ap": 0.0}, "`width` must be"),
         ({"xy": 0.1}, "`metric` must be one of"),
-        ({"rr": 0.1}, "`width` must be of metrics that are estimated, got RR@5"),
-        ({"ap": 0.1, "map": 0.2}, "`width` must be of each metric once, got AP@5 twice"),
+        ({"rr": 0.1}, "`width` must name metrics that are estimated, got RR@5"),
+        ({"ap": 0.1, "map": 0.2}, "`width` must name each metric once, got AP@5 twice"),
         ({}, "`width` must name at least one metric"),
     ):
         with pytest.raises(ValueError, match=message):
             after_pilot(pool, found, widths)
     few = found._replace(judged=19)
-    with pytest.raises(ValueError, match=r"`judged` must be of at least 20 drawn queries .* got 19"):
+    with pytest.raises(ValueError, match=r"`judged` must cover at least 20 drawn queries .* got 19"):
         after_pilot(pool, few)
     with pytest.raises(ValueError, match="`judged` must leave something to judge: all 300 queries are"):
         after_pilot(pool, found._replace(judged=300))
     below = pool._replace(drawing=pool.drawing._replace(unit=Unit.BELOW))
-    with pytest.raises(ValueError, match="`plan` must be absent where answers below the pool are drawn"):
+    with pytest.raises(ValueError, match="`plan` must be left out if answers below the pool are drawn"):
         after_pilot(below, found)

@@ -160,17 +160,17 @@ def test_bad_judgements_and_arguments():
             owkg.accept(run, GRAPH, judged, **{"precision": 0.8, "size": 200} | options)
 
     refused("`judged` must follow the order of the draw", labelled(order[3:4], [1]))
-    refused("`judged` must be of the 20 predictions: .* is none", labelled(order, [1] * 200), size=20)
+    refused("`judged` must be of the 20 predictions: .* is not one", labelled(order, [1] * 200), size=20)
     both = pl.concat([labelled(order[:1], [1]), labelled(order[:1], [0]).with_columns(query=pl.lit("x"))])
     refused("`judged` must not contradict itself", both)
     refused("`size` must be at most the", size=10_000)
     refused("`precision` must be", precision=1.5)
-    refused("`by` must be relation or absent, got 'side'", by="side")
-    refused("`pilot` must be absent without `drawn`", pilot=labelled(order[:20], [1] * 20))
-    refused("`pool` must be absent without `drawn`", pool="pool")
+    refused("`by` must be relation or left out, got 'side'", by="side")
+    refused("`pilot` must be left out without `drawn`", pilot=labelled(order[:20], [1] * 20))
+    refused("`pool` must be left out without `drawn`", pool="pool")
     refused("`drawn` must be at least the .* judged predictions of likes, got 5",
             labelled(order.filter(relation="likes")[:9], [1] * 9), by="relation", drawn=5)  # fmt: skip
-    with pytest.raises(ValueError, match="`run` must be of one system, got m, n"):
+    with pytest.raises(ValueError, match="`run` must hold one system, got m, n"):
         owkg.accept(pl.concat([run, run.with_columns(model=pl.lit("n"))]), GRAPH, precision=0.8, size=20)
 
 
@@ -233,7 +233,7 @@ def test_known_answers_place_the_region():
     assert share >= 0.3
     with pytest.raises(ValueError, match="`size` must be given, or a pilot: by the free prediction no first"):
         owkg.accept(run, graph, precision=1.0, drawn=60)
-    with pytest.raises(ValueError, match="`size` must be given: the graph has no test split"):
+    with pytest.raises(ValueError, match="`size` must be given, because the graph has no test split"):
         owkg.accept(run, GRAPH, **options)
     with pytest.raises(ValueError, match=r"`drawn` must be at most .*, the size of the region"):
         owkg.accept(run, graph, precision=0.3, drawn=5000)
@@ -264,9 +264,9 @@ def test_a_pilot_places_the_region_and_is_no_sample(tmp_path):
         with pytest.raises(ValueError, match=message):
             owkg.accept(run, GRAPH, judged, **options | more)
 
-    refused("`judged` must be of the .* predictions: .* is none; another size, depth, run or pilot", pilot)
+    refused("`judged` must be of the .* predictions: .* is not one; another size, depth, run or pilot", pilot)
     refused("`pilot` must judge at least 10 of the 359 predictions, got 3", pilot=pilot.head(3))
-    refused("`size` must be absent with a pilot", size=100)
+    refused("`size` must be left out with a pilot", size=100)
     none = pilot.with_columns(relevance=pl.lit(0, pl.Int64))
     refused("`size` must be given, or another pilot: by a pilot of .* have a precision of 0.7", pilot=none)
 

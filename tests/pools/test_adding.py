@@ -131,9 +131,9 @@ def test_what_cannot_join(campaign, drawn, tmp_path):
         with pytest.raises(ValueError, match=message):
             pools.add_systems(pool, runs, kg)
 
-    refused("`runs` must be of further systems: m1 is in the pool already", _of(run, "m1"))
+    refused("`runs` must hold further systems: m1 is already in the pool", _of(run, "m1"))
     other = _of(run, "m2")
-    refused("`graph` must be the graph of the pool: its answers in train left the lists", other, None)
+    refused("`graph` must be the graph of the pool, whose answers in train left the lists", other, None)
     lacking = other.filter(pl.col("query") != other["query"][0])
     refused("`runs` must answer every query of the pool: m2 lacks 1 of 80, such as", lacking)
     refused(
@@ -143,7 +143,7 @@ def test_what_cannot_join(campaign, drawn, tmp_path):
     below = tmp_path / "below"
     deep = _of(run, *FIRST)
     pools.draw(deep, graph, pools.Below(20, depth=5), depth=2, out=below)
-    refused("`runs` must be absent where answers below the pool were drawn", other, pool=below)
+    refused("`runs` must be left out if answers below the pool were drawn", other, pool=below)
     only_test = owkg.read_graph(graph)._replace(splits={"test": owkg.read_graph(graph).splits["test"]})
     refused("`graph` must be the graph of the pool: it has no split train", other, only_test)
     closed = tmp_path / "closed"
@@ -151,7 +151,7 @@ def test_what_cannot_join(campaign, drawn, tmp_path):
     write_judgements(campaign[1], tmp_path / "truth.qrels")
     line = f"pool {tmp_path}/deep.run --kg {graph} --depth 5 --truth {tmp_path}/truth.qrels --closed-world"
     assert main([*line.split(), "--covered", "--draw", "queries:9", "--out", str(closed)]) == 0
-    refused("`runs` must be absent where the truth judged the whole pool", other, pool=closed)
+    refused("`runs` must be left out if the truth judged the whole pool", other, pool=closed)
     plain = tmp_path / "plain"
     plain.mkdir()
     refused("holds no metadata.json", other, pool=plain)
@@ -170,7 +170,7 @@ def test_a_system_that_lists_nothing_new_needs_no_sheet(campaign, drawn):
 def test_a_system_joins_a_pool_of_topics(campaign, tmp_path):
     runs = {name: {f"topic {i}": {"x": 1, f"{name}{i}": 2} for i in range(20)} for name in "abc"}
     pools.draw({name: runs[name] for name in "ab"}, None, pools.Queries(12), depth=2, out=tmp_path / "pool")
-    with pytest.raises(ValueError, match="`graph` must be absent where queries are topics"):
+    with pytest.raises(ValueError, match="`graph` must be left out if queries are topics"):
         pools.add_systems(tmp_path / "pool", {"c": runs["c"]}, campaign[2])
     added = pools.add_systems(tmp_path / "pool", {"c": runs["c"]})
     assert added.to_judge == 12

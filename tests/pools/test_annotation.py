@@ -110,10 +110,13 @@ def test_names_from_a_file(tmp_path):
     [
         (["a|r|?\tb\tq\tb\t\t"], "line 2: the label must not be blank"),
         (["a|r|?\tb\tq\tb\t1\t", "a|r|?\tc\tq\tc\tmaybe\t"], "line 3: the label must be 1, .*'maybe'"),
-        (["a|r|?\tb\tq\tb\t1\t", "a|r|?\tb\tq\tb\t0\t"], "line 3: the label of 'b' .* of .*line 2"),
+        (
+            ["a|r|?\tb\tq\tb\t1\t", "a|r|?\tb\tq\tb\t0\t"],
+            "line 3: the label of 'b' .* contradicts the label in .*line 2",
+        ),
         (["a|r|?\tb\tq\tb\t1\t", "a|r|?\tb\tq\tb\t?\t"], "line 3: the label of 'b'"),
-        (["a|r\tb\tq\tb\t1\t"], "line 2: the question_id must be as it was written"),
-        (["?|r|?\tb\tq\tb\t1\t"], "line 2: the question_id must be as it was written"),
+        (["a|r\tb\tq\tb\t1\t"], "line 2: the question_id must be as written"),
+        (["?|r|?\tb\tq\tb\t1\t"], "line 2: the question_id must be as written"),
         (["a|r|?\t\tq\tb\t1\t"], "line 2: the answer_id"),
         (["d|r|?\tb\tq\tb\t1\t"], "line 2: the question_id must be a query of the pool, got 'd.r.."),
         (["a|r|?\tz\tq\tb\t1\t"], "line 2: the answer_id must be an answer in the pool .*'z'"),

@@ -91,7 +91,7 @@ def test_what_all_list_is_no_gain(world):
 
 def test_bad_input(world):
     run, qrels = world(0)
-    with pytest.raises(ValueError, match="`run` must hold two systems at least, got 1"):
+    with pytest.raises(ValueError, match="`run` must hold at least two systems, got 1"):
         pool_bias(run.filter(model="one"), qrels, 2)
     with pytest.raises(ValueError, match="`qrels` must have at least one row"):
         pool_bias(run, qrels.clear(), 2)

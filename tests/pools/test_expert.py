@@ -72,5 +72,5 @@ def test_bad_sizes(size):
 
 
 def test_nothing_in_common():
-    with pytest.raises(ValueError, match="judged some candidate both"):
+    with pytest.raises(ValueError, match="must share a judged candidate"):
         expert_check(labelled({"b": 1}), labelled({"c": 1}))

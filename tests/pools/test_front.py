@@ -80,7 +80,7 @@ def test_a_plan_has_widths_and_wishes(campaign):
     found = pools.plan(files, graph, depth=5, widths={"rr": 0.1})
     assert found.widths["metric"].unique().to_list() == ["RR@5"]
     assert found.wishes["unit"].to_list() == ["queries", "prefixes"]
-    assert any("are judged all the same" in note for note in found.notes)
+    assert any("their judgements are kept" in note for note in found.notes)
     usual = pools.plan(files, graph, depth=5)
     assert usual.wishes is None
     assert usual.widths["metric"].n_unique() == len(pools.front.METRICS)
@@ -109,7 +109,7 @@ def test_what_cannot_be_drawn(campaign):
     for what, message in (
         (pools.Queries(0), "`what` must be one of queries:N"),
         (pools.Queries(900), "`what` must be at most the 80 queries"),
-        (pools.Queries(9, "relation"), "`strata` must be size or absent"),
+        (pools.Queries(9, "relation"), "`strata` must be size or left out"),
         (3, "`what` must be Queries, Prefixes, Candidates or Below, or text"),
         ("facts:9", "`what` must be one of queries:N"),
         (pools.Candidates(9, "rr"), "`for` must be P@k or RBP"),

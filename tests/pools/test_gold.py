@@ -32,7 +32,7 @@ def test_rates_are_counted_on_judged_items(tmp_path, ending):
 
 def test_numbers_are_labels_too():
     gold = table(ROWS + WRONG).head(2).with_columns(label=pl.Series([1, 0]), truth=pl.lit(0, pl.Int64))
-    with pytest.raises(ValueError, match=r"`fn` must be given where no gold item is true"):
+    with pytest.raises(ValueError, match=r"`fn` must be given if no gold item is true"):
         gold_rates(gold)
     assert gold_rates(gold[1:], fn=0.1).fn == 0.1
 
@@ -46,7 +46,7 @@ def test_numbers_are_labels_too():
             "gold.tsv, line 10: the truth must be 1, y, yes, relevant; .*, got '?'",
         ),
         ([*WRONG, ("q", "a", "1", "")], "gold.tsv, line 10: the truth must be .*, got ''"),
-        ([*WRONG, WRONG[0]], "gold.tsv, line 10: the answer must stand once under its query, got 'a'"),
+        ([*WRONG, WRONG[0]], "gold.tsv, line 10: the answer must occur once for its query, got 'a'"),
     ],
     ids=str,
 )
@@ -58,7 +58,7 @@ def test_a_bad_item_is_named(tmp_path, rows, message):
 
 def test_a_table_without_a_column_is_refused(tmp_path):
     table(ROWS).drop("truth").write_csv(tmp_path / "gold.tsv", separator="\t")
-    with pytest.raises(ValueError, match=r"gold.tsv, line 1: must have the columns .*, without truth"):
+    with pytest.raises(ValueError, match=r"gold.tsv, line 1: must have the columns .*, but has no truth"):
         gold_rates(tmp_path / "gold.tsv")
     with pytest.raises(ValueError, match=r"`errors`: must have the columns"):
         gold_rates(table(ROWS).drop("label"))

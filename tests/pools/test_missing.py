@@ -86,9 +86,9 @@ def test_designs_and_samples():
     drawn = judgements([("b", "s", "e", 1)])
     for design, told in (("unknown", "sampled-pool"), ("pool", "sampled-pool"), ("budget", "sampled-budget")):
         assert design_of(design, JUDGED, drawn) == told
-    with pytest.raises(ValueError, match="`sample` must be absent where the design is sheet"):
+    with pytest.raises(ValueError, match="`sample` must be left out if the design is sheet"):
         missing_share(JUDGED, graph(), design="sheet", sample=drawn)
-    with pytest.raises(ValueError, match=r"`design` must be of complete, sampled-pool, .*, got 'whole'"):
+    with pytest.raises(ValueError, match=r"`design` must be one of complete, sampled-pool, .*, got 'whole'"):
         missing_share(JUDGED, graph(), design="whole")
 
 
@@ -175,9 +175,9 @@ def test_bad_arguments(options, message):
 
 
 def test_judgements_of_others():
-    with pytest.raises(ValueError, match="`qrels` must name what the graph knows, got entity 'z'"):
+    with pytest.raises(ValueError, match="`qrels` must use labels of the graph, got entity 'z'"):
         missing_share(judgements([("z", "r", "a", 1)]), graph())
-    with pytest.raises(ValueError, match="`qrels` must judge queries that test answers, got none such"):
+    with pytest.raises(ValueError, match="`qrels` must judge queries that test answers, got none"):
         missing_share(judgements([("c", "s", "a", 1)]), graph())
 
 
@@ -220,6 +220,6 @@ def test_the_command(tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["design"], told["sparsity"][0]["ci_high"]) == ("sampled-pool", None)
     assert main([*line, "--design", "all"]) == 2
-    assert "--design must be of complete" in capsys.readouterr().err
+    assert "--design must be one of complete" in capsys.readouterr().err
     assert main([*line, "--unit", "fact"]) == 2
     assert "--unit must be answer or triple" in capsys.readouterr().err
