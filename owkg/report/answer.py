@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from owkg.auditing import result
 from owkg.auditing.result import Audit
 from owkg.report import words
-from owkg.report.words import chance_text, estimate_text, number_text, p_text
+from owkg.report.words import chance_text, estimate_text, number_text, p_said
 from owkg.terminal.latex import latex_escaped, tabular
 
 HOLDS, CONDITIONAL, UNDECIDED, REVERSED = "holds", "conditional", "undecided", "reversed"
@@ -40,25 +41,34 @@ COUNTED = {
 """What is said of one comparison of a kind, and of several."""
 
 DEFINITIONS = {
-    result.HOLDS: "The difference is significant, and more missing answers would be needed to reverse it "
-    "than "
-    "your sparsity allows, or no number of them reverses it. This uses no model of the missing answers.",
-    result.HOLDS_IN_RANGE: "The difference is significant, and the first model is better on the complete "
-    "test "
-    "with at least the stated level of probability everywhere in the range you stated.",
-    result.REVERSED_IN_RANGE: "Everywhere in the range you stated, the second model is better on the "
-    "complete "
-    "test with more than the stated level of probability.",
-    result.HOLDS_IF_INDEPENDENT: "As the verdict on the stated range, but you stated no correlation. owkg "
-    "assumed that a model retrieves missing answers as often as known ones.",
-    result.REVERSED_IF_INDEPENDENT: "As the verdict on the stated range, but you stated no correlation. owkg "
-    "assumed that a model retrieves missing answers as often as known ones.",
+    result.HOLDS: (
+        "The difference is significant, and more missing answers would be needed to reverse it than your "
+        "sparsity allows, or no number of them reverses it. This uses no model of the missing answers."
+    ),
+    result.HOLDS_IN_RANGE: (
+        "The difference is significant, and the first model is better on the complete test with at least the "
+        "stated level of probability everywhere in the range you stated."
+    ),
+    result.REVERSED_IN_RANGE: (
+        "Everywhere in the range you stated, the second model is better on the complete test with more than "
+        "the stated level of probability."
+    ),
+    result.HOLDS_IF_INDEPENDENT: (
+        "As the verdict on the stated range, but you stated no correlation. owkg assumed that a model "
+        "retrieves missing answers as often as known ones."
+    ),
+    result.REVERSED_IF_INDEPENDENT: (
+        "As the verdict on the stated range, but you stated no correlation. owkg assumed that a model "
+        "retrieves missing answers as often as known ones."
+    ),
     result.HOLDS_IF_FOUND: "The order holds at the sparsity that judging found, which is only a lower bound.",
-    result.HOLDS_IF_FOUND_AND_INDEPENDENT: "The order holds at the sparsity that judging found, which is "
-    "only a "
-    "lower bound, if a model retrieves missing answers as often as known ones.",
-    result.JUDGE_FIRST: "No other verdict applies, and owkg names missing answers that would reverse the "
-    "order.",
+    result.HOLDS_IF_FOUND_AND_INDEPENDENT: (
+        "The order holds at the sparsity that judging found, which is only a lower bound, if a model "
+        "retrieves missing answers as often as known ones."
+    ),
+    result.JUDGE_FIRST: (
+        "No other verdict applies, and owkg names missing answers that would reverse the order."
+    ),
     result.OPEN: "No other verdict applies.",
     result.TURNED: "The answers that judging found put the second model ahead.",
     result.CONTRADICTED: "Judging found more answers than the sparsity you stated allows.",
@@ -66,37 +76,52 @@ DEFINITIONS = {
 """When a verdict is given, a sentence or two each."""
 
 GLOSSARY = {
-    "best weight": "The weight of ranks that needs the fewest queries to show the order, among the weights "
-    "that "
-    "fall with the rank and look at least as near the top as the stated focus.",
-    "breaks at": "The smallest sparsity at which the probability that the first model is better falls "
-    "below the "
-    "level, or the smallest difference of correlations at which both full-test metrics are equal.",
+    "best weight": (
+        "The weight of ranks that needs the fewest queries to show the order, among the weights that fall "
+        "with the rank and look at least as near the top as the stated focus."
+    ),
+    "breaks at": (
+        "The smallest sparsity at which the probability that the first model is better falls below the "
+        "level, or the smallest difference of correlations at which both full-test metrics are equal."
+    ),
     "certified": "Lower bound: no set of fewer missing answers reverses the order, whatever they are.",
-    "complete test": "The test set with all true answers, of which the test at hand is a part. Also: full "
-    "test.",
-    "correlation": "Correlation between being missing from the test and being retrieved by a model. Above "
-    "0, the "
-    "model retrieves missing answers more often than known ones, so that its score is too low.",
+    "complete test": (
+        "The test set with all true answers, of which the test at hand is a part. Also: full test."
+    ),
+    "correlation": (
+        "Correlation between being missing from the test and being retrieved by a model. Above 0, the model "
+        "retrieves missing answers more often than known ones, so that its score is too low."
+    ),
     "demonstrated": "Example found: a set of so many missing answers that reverses the order.",
     "focus": "How near the top a metric looks; 1 for Hits@1, 0.1 for Hits@10.",
-    "gamma": "How much likelier than a candidate that favours the first model a candidate that favours the "
-    "second "
-    "one must be to be a missing answer, for the order to be reversed.",
-    "queries required": "Number of queries like these that show the right order with probability 0.95, if "
-    "the "
-    "observed difference is the true one.",
-    "sparsity": "Share of the true answers to the queries that the test lacks. Example: with 300 known and "
-    "100 "
-    "missing answers the sparsity is 0.25.",
-    "strength": "Share of the true answers that a model places above all other candidates, in the model of "
-    "Yang et "
-    "al. (2022).",
-    "unevenness": "How much the missing rates of queries differ: standard deviation of their logits. With "
-    "0, every "
-    "answer is equally likely to be missing.",
+    "gamma": (
+        "How much likelier than a candidate that favours the first model a candidate that favours the second "
+        "one must be to be a missing answer, for the order to be reversed."
+    ),
+    "queries required": (
+        "Number of queries like these that show the right order with probability 0.95, if the observed "
+        "difference is the true one."
+    ),
+    "sparsity": (
+        "Share of the true answers to the queries that the test lacks. Example: with 300 known and 100 "
+        "missing answers the sparsity is 0.25."
+    ),
+    "strength": (
+        "Share of the true answers that a model places above all other candidates, in the model of Yang et "
+        "al. (2022)."
+    ),
+    "unevenness": (
+        "How much the missing rates of queries differ: standard deviation of their logits. With 0, every "
+        "answer is equally likely to be missing."
+    ),
 }
 """Terms of the report."""
+
+
+def legend(audit: Audit) -> list[tuple[str, str]]:
+    """(verdict, when it is given) of the verdicts in an audit."""
+    told = set(audit.pairs["verdict"])
+    return [(verdict, when) for verdict, when in DEFINITIONS.items() if verdict in told]
 
 
 def kind_of(verdict: str | None) -> str:
@@ -147,9 +172,8 @@ def line(row: Mapping[str, Any], level: float) -> str:
         if row["certified"] is None:
             return f"{first} stays ahead: no number of missing answers reverses the order."
         return (
-            f"{first} stays ahead: at least {row['certified']:,} missing answers would be needed to "
-            f"reverse the "
-            "order, more than your sparsity allows."
+            f"{first} stays ahead: at least {row['certified']:,} missing answers would be needed to reverse "
+            "the order, more than your sparsity allows."
         )
     if told == result.TURNED:
         return f"{second} is ahead once the judged answers count."
@@ -161,8 +185,8 @@ def line(row: Mapping[str, Any], level: float) -> str:
         condition = " if missing and retrieved answers are independent" * (
             told == result.REVERSED_IF_INDEPENDENT
         )
-        return f"{second} is ahead on the complete test{condition}: {first} is better with probability "
-        f"{chance}."
+        better = f"{first} is better with probability {chance}"
+        return f"{second} is ahead on the complete test{condition}: {better}."
     if kind == CONDITIONAL:
         conditions = []
         if told != result.HOLDS_IF_INDEPENDENT:
@@ -171,7 +195,7 @@ def line(row: Mapping[str, Any], level: float) -> str:
             conditions.append("missing and retrieved answers are independent")
         return f"{first} stays ahead if {' and '.join(conditions)}."
     if not is_shown(row, level):
-        reason = f"these queries do not show the difference (p = {p_text(row['p_value'])})"
+        reason = f"these queries do not show the difference ({p_said(row['p_value'])})"
     elif row["probability_low"] is not None:
         reason = f"{first} is better on the complete test with probability {chance}"
     else:
@@ -204,8 +228,7 @@ def steps(audit: Audit, place: int) -> list[str]:
         if asked is not None and needed > asked:
             found.append(
                 f"Test about {needed:,.0f} queries instead of {asked:,} to show that {row['first']} is "
-                f"ahead of "
-                f"{row['second']}, if the observed difference is the true one."
+                f"ahead of {row['second']}, if the observed difference is the true one."
             )
     if said.get("sparsity") is None:
         found.append(
@@ -217,17 +240,16 @@ def steps(audit: Audit, place: int) -> list[str]:
         for row in rows:
             most = row["breakdown_sparsity"]
             if most is not None and low < most < high and is_shown(row, level):
+                most = np.floor(100 * most) / 100
                 found.append(
-                    f"Argue for a sparsity of at most {most:.2f}, if you can: up to there, {row['first']} "
-                    f"stays "
-                    f"ahead of {row['second']} (`--sparsity {low:g},{int(100 * most) / 100:g}`)."
+                    f"Argue for a sparsity of at most {most:g}, if you can: up to there, {row['first']} "
+                    f"stays ahead of {row['second']} (`--sparsity {low:g},{most:g}`)."
                 )
                 break
     if any(kind_of(row["verdict"]) == CONDITIONAL for row in rows) and said.get("correlation") is None:
         found.append(
             "State the correlation between missing and retrieved (`--correlation LOW,HIGH`): the verdicts "
-            "with "
-            '"if" assume 0.'
+            'with "if" assume 0.'
         )
     plans = audit.plans.filter(pl.col("metric").is_in(pairs["metric"].unique().implode()))
     found += [
@@ -263,22 +285,20 @@ def paper(row: Mapping[str, Any], audit: Audit) -> str:
     )
     text = (
         f"By {label}, {first} scores {values.get(first, words.NONE)} and {second} "
-        f"{values.get(second, words.NONE)}"
-        f"{counted} ({level:g} % intervals over queries; difference "
-        f"{estimate_text(row['difference'], row['ci_low'], row['ci_high'])}, p = {p_text(row['p_value'])}). "
-    ).replace("p = <", "p <")
+        f"{values.get(second, words.NONE)}{counted} ({level:g} % intervals over queries; difference "
+        f"{estimate_text(row['difference'], row['ci_low'], row['ci_high'])}, {p_said(row['p_value'])}). "
+    )
     if row["certified"]:
         text += (
             f"At least {row['certified']:,} missing answers would be needed to reverse this order, "
             "whichever they are. "
         )
     if row["probability_low"] is not None and said.get("sparsity") is not None:
+        chance = chance_text(row["probability_low"], row["probability_high"])
         text += (
             f"With {words.sparsity_text(said)} and {words.correlation_text(said, (first, second))}, "
-            f"{first} is better "
-            f"on the complete test with probability "
-            f"{chance_text(row['probability_low'], row['probability_high'])} "
-            "under the model of Yang et al. (2022). "
+            f"{first} is better on the complete test with probability {chance} under the model of Yang et "
+            "al. (2022). "
         )
     version = (said.get("versions") or {}).get("owkg", "")
     return f"{text}Verdict of owkg{' ' * bool(version)}{version}: {words.verdict(row)}."

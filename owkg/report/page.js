@@ -170,7 +170,7 @@
     }
     if (!inside.length) return ["undecided", "Undecided: no correlation in this range is feasible."];
     if (most < 1 - page.level) return ["reversed", `${one.second} is ahead on the complete test: ${better}`];
-    if (!one.shown) return ["undecided", `Undecided: these queries do not show the difference (p = ${one.p}).`.replace("= <", "<")];
+    if (!one.shown) return ["undecided", `Undecided: these queries do not show the difference (${one.p}).`];
     return least >= page.level ? ["holds", better] : ["undecided", `Undecided: ${better}`];
   };
 
@@ -214,6 +214,7 @@
     });
     const card = document.querySelector(`.card[data-place="${place}"] .sentence`);
     if (card && parts.length) say(card, [`By ${page.labels[Number(place)]}, ${parts.join(", ")}.`]);
+    for (const part of document.querySelectorAll(".apart")) part.hidden = true; // of the audit
     $("explored").hidden = false;
   };
   const unexplore = () => {
@@ -222,6 +223,7 @@
       if (part.dataset.kind) part.className = part.dataset.kind;
     }
     audited.clear();
+    for (const part of document.querySelectorAll(".apart")) part.hidden = false;
     $("explored").hidden = true;
     start();
   };

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ _CELLS = 100_000
 _FACTS, _FEWEST, _MOST = 1000, 3, 20
 # Numbers of queries that the table of power has at most.
 _COUNTS = 8
+# Pairs of a kind that a sentence names.
+_NAMED = 3
 # Columns of the table of all pairs that a folded one has.
 _FOLDED = ("share", "gamma")
 
@@ -103,9 +106,8 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
             "pairs",
             "All pairs",
             _table(_without(pairs, _FOLDED), sortable=True),
-            _folded(
-                "What the verdicts mean", _listed(list(answers.DEFINITIONS.items()), "legend"), show=True
-            ),
+            _listed(answers.legend(ready), "legend"),
+            _folded("All verdicts", _listed(list(answers.DEFINITIONS.items()), "legend")),
         ),
         _section("paste", "Write it in a paper", _pastes(ready, labels)),
         _section(
@@ -316,7 +318,7 @@ def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> d
                 "required": row["required_queries"],
                 "breaks": row["breakdown_sparsity"],
                 "certified": row["certified"],
-                "p": words.p_text(row["p_value"]),
+                "p": words.p_said(row["p_value"]),
                 "shown": answers.is_shown(row, level),
                 "stated": words.limits(said, row["first"], row["second"]),
             }
@@ -407,7 +409,7 @@ def _section(name: str, heading: str, *parts: str) -> str:
 def _listed(rows: Sequence[tuple[str, str]], kind: str = "") -> str:
     """Terms and what is said of each."""
     inner = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in rows)
-    return f"<dl{f' class={kind}' if kind else ''}>{inner}</dl>"
+    return f"<dl{f' class={kind}' if kind else ''}>{inner}</dl>" if inner else ""
 
 
 def _of_metric(label: str, many: bool) -> str:
@@ -440,9 +442,28 @@ def _answers(ready: Audit, labels: list[str]) -> str:
         ladder = "".join(rungs) + "</li>" * (before is not None)
         found.append(
             f'<div class="card" data-place={place}><p class="sentence">{_text(sentence)}</p>'
-            f'<ol class="ladder" aria-label="{_text(labels[place])}, the best first">{ladder}</ol></div>'
+            f'<ol class="ladder" aria-label="{_text(labels[place])}, the best first">{ladder}</ol>'
+            f"{_apart(ready, place)}</div>"
         )
     return "\n".join(found)
+
+
+def _apart(ready: Audit, place: int) -> str:
+    """What the ladder does not show: pairs further apart that do not hold."""
+    order = ready.models.filter(place=place)["model"].to_list()
+    near, named = set(pairwise(order)), {kind: [] for kind in list(answers.COUNTED)[1:]}
+    for first, second, verdict in (
+        ready.pairs.filter(place=place).select("first", "second", "verdict").iter_rows()
+    ):
+        kind = answers.kind_of(verdict)
+        if (first, second) not in near and kind in named:
+            named[kind].append(f"{first} over {second}")
+    parts = [
+        f"{', '.join(some[:_NAMED])}{f' and {len(some) - _NAMED} more' * (len(some) > _NAMED)} ({kind})"
+        for kind, some in named.items()
+        if some
+    ]
+    return f'<p class="note apart">Models further apart: {_text("; ".join(parts))}.</p>' if parts else ""
 
 
 def _steps(ready: Audit, labels: list[str]) -> str:
@@ -519,9 +540,9 @@ def _figure(name: str, about: str, caption: str = "") -> str:
     )
 
 
-def _folded(summary: str, *parts: str, show: bool = False) -> str:
+def _folded(summary: str, *parts: str) -> str:
     inner = "".join(parts)
-    return f"<details{' open' * show}><summary>{summary}</summary>\n{inner}\n</details>" if inner else ""
+    return f"<details><summary>{summary}</summary>\n{inner}\n</details>" if inner else ""
 
 
 def _framed(inner: str, caption: str, name: str = "") -> str:

@@ -66,6 +66,11 @@ def p_text(value: float | None) -> str:
     return "< 0.0002" if value < 0.0002 else f"{value:.4f}"
 
 
+def p_said(value: float | None) -> str:
+    """A p-value within a sentence."""
+    return f"p = {p_text(value)}".replace("= <", "<")
+
+
 def chance_text(low: float | None, high: float | None) -> str:
     """The smallest and the largest of some probabilities."""
     return NONE if low is None or high is None else tables.probability_range(low, high)
