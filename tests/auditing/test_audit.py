@@ -268,6 +268,29 @@ def test_weights_are_those_of_the_two_tables():
     assert audit(few, "mrr", test="t").weights.is_empty()
 
 
+@pytest.mark.parametrize("ties", ["optimistic", "realistic", "pessimistic", "exact"])
+def test_queries_required_are_those_of_the_pairs_under_every_tie_rule(ties):
+    tied = {
+        name: frame.with_columns(pessimistic=pl.min_horizontal(pl.col("optimistic") + 1 + i, "candidates"))
+        for i, (name, frame) in enumerate(SYSTEMS.items())
+    }
+    one = audit(tied, "mrr", average=["answers", "queries"], test="t", ties=ties)
+    both = one.pairs.join(one.weights, on=["first", "second", "metric", "average"])
+    assert both["required_queries"].to_list() == both["required_queries_right"].to_list()
+    assert both["required_queries"].n_unique() == len(both) == 2
+
+
+def test_best_weights_take_half_ranks():
+    first, second = (SYSTEMS[name].with_columns(pessimistic=pl.col("optimistic") + 1) for name in "ba")
+    found = best_weight_of(first, second, metrics="mrr").metrics["required_queries"].item()
+    realistic = audit({"b": first, "a": second}, "mrr", test="t").pairs["required_queries"].item()
+    assert (
+        found
+        == realistic
+        != best_weight_of(SYSTEMS["b"], SYSTEMS["a"], metrics="mrr").metrics["required_queries"].item()
+    )
+
+
 SURE, UNSURE, TURNS = (
     {"probability_low": low, "probability_high": high} for low, high in ((0.96, 0.99), (0.9, 0.99), (0, 0.04))
 )
