@@ -344,9 +344,11 @@ class Prepared:
         """
         ends = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("high", "high")}
         ends = ends.get(self._ties, ("low", "high"))
-        both = (self._tasks.select(f"{end}_{self._of[name]}" for end in ends) for name in (first, second))
+        both = (
+            [self._tasks[f"{end}_{self._of[name]}"].to_numpy() for end in ends] for name in (first, second)
+        )
         query = self._tasks["row"].to_numpy().astype(np.int64)
-        ranks = np.stack([own.mean_horizontal().to_numpy() for own in both])
+        ranks = np.stack([(low + high) / 2 for low, high in both])
         return query, ranks, int(self._largest.max()) + 1
 
     def _some(self, i: int, j: int) -> np.ndarray:
