@@ -55,6 +55,7 @@ def audit(
     seed: Seed = 0,
     out: Path | None = None,
     report: list[Path] | None = None,
+    title: str = "",
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """May one conclude that one system is better than another, when many true answers are missing?
@@ -104,6 +105,7 @@ def audit(
             significance.
         out (DIR): Also write all tables as CSV, and a sheet of the answers to judge first.
         report (FILE): Also write a report: .html with figures, .md or .tex; repeatable.
+        title (TEXT): Title above the question of an HTML report, such as the data set. Default: none.
 
     Examples:
         owkg audit transe.parquet complex.parquet
@@ -126,6 +128,8 @@ def audit(
         check_writable(report, [*files, *(lists or ()), *given])
         if any(path.suffix == ".html" for path in report):
             require_html()
+    if title and not any(path.suffix == ".html" for path in report or ()):
+        raise ValueError("`title` must come with a report that ends in .html: other forms have no title.")
     if out is not None:
         from owkg.pools.missing import AUDIT_SHEET
 
@@ -162,7 +166,7 @@ def audit(
     for path in report or ():
         from owkg.report import write_report
 
-        write_report(found, path)
+        write_report(found, path, title=title)
         wrote(path)
     if form is Format.JSON:
         show(form, found.payload())
