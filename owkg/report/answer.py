@@ -67,9 +67,13 @@ DEFINITIONS = {
         "retrieves missing answers as often as known ones."
     ),
     result.JUDGE_FIRST: (
-        "No other verdict applies, and owkg names missing answers that would reverse the order."
+        "The difference is not significant, or under your assumptions either model may be ahead on the "
+        "complete test; and owkg names missing answers that would reverse the order. Judge these first."
     ),
-    result.OPEN: "No other verdict applies.",
+    result.OPEN: (
+        "The difference is not significant, or under your assumptions either model may be ahead on the "
+        "complete test."
+    ),
     result.TURNED: "The answers that judging found put the second model ahead.",
     result.CONTRADICTED: "Judging found more answers than the sparsity you stated allows.",
 }
@@ -195,13 +199,14 @@ def line(row: Mapping[str, Any], level: float) -> str:
             conditions.append("missing and retrieved answers are independent")
         return f"{first} stays ahead if {' and '.join(conditions)}."
     if not is_shown(row, level):
-        reason = f"these queries do not show the difference ({p_said(row['p_value'])})"
+        reason = f"These queries do not show the difference ({p_said(row['p_value'])})"
     elif row["probability_low"] is not None:
         reason = f"{first} is better on the complete test with probability {chance}"
     else:
-        reason = "the order depends on how many answers are missing"
-    at_hand = f", and {row['demonstrated']:,} answers that owkg names would reverse the order"
-    return f"Undecided: {reason}{at_hand if told == result.JUDGE_FIRST else ''}."
+        reason = "The order depends on how many answers are missing"
+    if told == result.JUDGE_FIRST:
+        reason += f", and {row['demonstrated']:,} answers that owkg names would reverse the order"
+    return f"{reason}."
 
 
 def steps(audit: Audit, place: int) -> list[str]:

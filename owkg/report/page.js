@@ -168,10 +168,10 @@
       return ["holds", `${one.first} stays ahead: ${one.certified === null ? "no number of missing answers reverses the order."
         : `at least ${one.certified.toLocaleString("en")} missing answers would be needed, more than this sparsity allows.`}`];
     }
-    if (!inside.length) return ["undecided", "Undecided: no correlation in this range is feasible."];
+    if (!inside.length) return ["undecided", "No correlation in this range is feasible."];
     if (most < 1 - page.level) return ["reversed", `${one.second} is ahead on the complete test: ${better}`];
-    if (!one.shown) return ["undecided", `Undecided: these queries do not show the difference (${one.p}).`];
-    return least >= page.level ? ["holds", better] : ["undecided", `Undecided: ${better}`];
+    if (!one.shown) return ["undecided", `These queries do not show the difference (${one.p}).`];
+    return least >= page.level ? ["holds", better] : ["undecided", better];
   };
 
   const inputs = $("inputs"), ranges = ["sparsity", "correlation"];
@@ -264,7 +264,7 @@
   // Rows by a column: numbers by their size, then words; again for the other way round.
   const sorted = document.querySelector("#table-pairs");
   const key = (row, i) => {
-    const text = row.cells[i].textContent, found = /^[<>]? ?(-?[\d.,]+(?:e[+-]\d+)?)/.exec(text);
+    const text = row.cells[i].textContent, found = /^[<>]?\s?(-?[\d.,]+(?:e[+-]\d+)?)/.exec(text);
     return found ? Number(found[1].replaceAll(",", "")) : text === "–" ? "" : text;
   };
   for (const [i, head] of [...(sorted ? sorted.tHead.rows[0].cells : [])].entries()) {

@@ -104,4 +104,4 @@ def _in_latex(text: object) -> str:
 
 def _minus(cell: str) -> str:
     """The signs of numbers as those of mathematics."""
-    return re.sub(r"(?<![\w-])-(?=[\d.])", "$-$", cell)
+    return re.sub(r"(?<![\w-])([<>-])(?=\s?[\d.])", r"$\1$", cell)

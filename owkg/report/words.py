@@ -63,7 +63,7 @@ def p_text(value: float | None) -> str:
     """A p-value; one at the floor of the randomisation test as less than 0.0002."""
     if value is None:
         return NONE
-    return "< 0.0002" if value < 0.0002 else f"{value:.4f}"
+    return "<\u00a00.0002" if value < 0.0002 else f"{value:.4f}"
 
 
 def p_said(value: float | None) -> str:
@@ -242,7 +242,7 @@ def correlation_text(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> s
     """The stated correlation; of some models, where each has its own."""
     stated = said.get("correlation")
     if stated is None:
-        return "a correlation of 0 (none is stated: missing and found are taken as independent)"
+        return "a correlation of 0 (none is stated: missing and retrieved are taken as independent)"
     if not isinstance(stated, Mapping):
         return f"a correlation of {_range(stated)}"
     if not models:

@@ -103,9 +103,13 @@ def test_latex_is_tables_of_booktabs(audit):
 
 
 def test_latex_has_signs_and_dashes_of_its_own(audit):
-    worse = audit.pairs.with_columns(difference=pl.lit(-0.02), ci_low=pl.lit(-0.05))
+    worse = audit.pairs.with_columns(
+        difference=pl.lit(-0.02), ci_low=pl.lit(-0.05), p_value=pl.lit(1e-4), probability_high=pl.lit(1.0)
+    )
     text = report.latex(replace(audit, pairs=worse))
     assert "$-$0.0200 {[}$-$0.0500, 0.0350{]}" in text
+    assert "& $<$\u00a00.0002 &" in text
+    assert "0.610 to $>$0.999" in text
     assert words.NONE not in text
 
 
@@ -164,9 +168,11 @@ def test_a_verdict_comes_with_its_reason():
     assert line(VERDICTS[3]) == "A stays ahead if missing and retrieved answers are independent."
     if_found = "no more answers are missing than judging found"
     assert line(HOLDS_IF_FOUND_AND_INDEPENDENT).startswith(f"A stays ahead if {if_found} and missing")
-    assert line(OPEN) == "Undecided: A is better on the complete test with probability 0.600 to 0.900."
+    assert (
+        line(OPEN, demonstrated=None) == "A is better on the complete test with probability 0.600 to 0.900."
+    )
     assert "do not show the difference (p = 0.2000)" in line(OPEN, p_value=0.2)
-    assert "(p < 0.0002)" in line(OPEN, p_value=0.0001, ci_low=-0.1)
+    assert "(p <\u00a00.0002)" in line(OPEN, p_value=0.0001, ci_low=-0.1)
     assert line(JUDGE_FIRST).endswith("and 51 answers that owkg names would reverse the order.")
     assert line(None) == "There is no verdict on this pair."
 
