@@ -27,7 +27,7 @@ KINDS = {
     result.OPEN: UNDECIDED,
     result.CONTRADICTED: UNDECIDED,
 }
-"""What each verdict comes to: one of four kinds."""
+"""The kind of each verdict, one of four."""
 
 COUNTED = {
     HOLDS: ("holds under your assumptions", "hold under your assumptions"),
@@ -38,7 +38,7 @@ COUNTED = {
     REVERSED: ("is reversed on the complete test", "are reversed on the complete test"),
     UNDECIDED: ("is undecided", "are undecided"),
 }
-"""What is said of one comparison of a kind, and of several."""
+"""Predicates of one comparison of a kind, and of several."""
 
 DEFINITIONS = {
     result.HOLDS: (
@@ -100,7 +100,7 @@ GLOSSARY = {
     "focus": "How near the top a metric looks; 1 for Hits@1, 0.1 for Hits@10.",
     "gamma": (
         "How much likelier than a candidate that favours the first model a candidate that favours the second "
-        "one must be to be a missing answer, for the order to be reversed."
+        "one must be to be a missing answer, so that the order is reversed."
     ),
     "queries required": (
         "Number of queries like these that show the right order with probability 0.95, if the observed "
@@ -129,7 +129,7 @@ def legend(audit: Audit) -> list[tuple[str, str]]:
 
 
 def kind_of(verdict: str | None) -> str:
-    """What a verdict comes to; undecided where there is none."""
+    """The kind of a verdict; undecided where there is none."""
     return KINDS.get(verdict or "", UNDECIDED)
 
 
@@ -210,7 +210,7 @@ def line(row: Mapping[str, Any], level: float) -> str:
 
 
 def steps(audit: Audit, place: int) -> list[str]:
-    """What to do next about the comparisons by one metric of a prepared audit, the cheapest first."""
+    """Next steps about the comparisons by one metric of a prepared audit, the cheapest first."""
     said = audit.assumptions
     level, asked = said.get("level") or 0.95, said.get("queries")
     pairs = audit.pairs.filter(place=place)
@@ -268,7 +268,7 @@ def steps(audit: Audit, place: int) -> list[str]:
 
 
 def paper(row: Mapping[str, Any], audit: Audit) -> str:
-    """What to write of a pair in a paper.
+    """Sentences about a pair for a paper.
 
     Args:
         row: of `Audit.pairs`, prepared.

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 FIRST, SECOND, OTHER = "var(--first)", "var(--second)", "var(--other)"
-"""Of the better one of the chosen pair, the other one, and all other models."""
+"""Colours of the better model of the chosen pair, of the other one, and of all other models."""
 
 _INK, _FAINT, _RULE, _PAPER = "var(--ink)", "var(--faint)", "var(--rule)", "var(--paper)"
 _MAP = ["#D55E00", "#F2F2F2", "#0072B2"]
@@ -92,7 +92,7 @@ def _grid(alt: ModuleType) -> Any:
 def _box(alt: ModuleType) -> Any:
     """Who of the chosen pair is better, by sparsity and difference of correlations.
 
-    What is outside of the stated range is hatched; a cross marks the point that the page describes.
+    The area outside of the stated range is hatched; a cross marks the point that the page describes.
     """
     legend = alt.Legend(
         title="probability that the first is better",
@@ -151,10 +151,11 @@ def _power(alt: ModuleType) -> Any:
     rules = marks.mark_rule(strokeDash=[5, 4], color=_FAINT)
     # One below the other, so that two close ones can be read.
     words = [
-        alt.Chart(alt.NamedData(name))
-        .mark_text(align="right", dx=-4, color=_INK, fontSize=12)
+        alt.Chart(alt.NamedData(name + side))
+        .mark_text(align=align, dx=dx, color=_INK, fontSize=12)
         .encode(x="queries:Q", y=alt.value(y), text="label:N")
         for name, y in (("required", 10), ("asked", 26))
+        for side, align, dx in (("Left", "right", -4), ("Right", "left", 4))
     ]
     return alt.layer(rows, rules, *words).properties(width="container", height=260)
 

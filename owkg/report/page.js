@@ -48,7 +48,7 @@
         .map(([, model, value]) => ({ value, role: role(model) }));
       const stated = page.sparsity ? [{ x: page.sparsity[0], x2: page.sparsity[1] }] : [];
       const breaks = chosen && chosen.breaks !== null
-        ? [{ sparsity: chosen.breaks, label: `breaks at ${chosen.breaks.toFixed(2)}` }] : [];
+        ? [{ sparsity: chosen.breaks, label: chosen.breaks ? `breaks at ${chosen.breaks.toFixed(2)}` : "not sure at any sparsity" }] : [];
       const [left, right] = [(x) => x > 0.5, (x) => x <= 0.5].map((side) => breaks.filter(({ sparsity }) => side(sparsity)));
       return { rows, seen, stated, breaks, left, right };
     },
@@ -86,7 +86,11 @@
       const mark = (queries, what) => (queries && queries >= first && queries <= last
         ? [{ queries, label: `${what}: ${queries.toLocaleString("en")}` }] : []);
       const required = mark(chosen && chosen.required, "required"), asked = mark(page.asked, "in this test");
-      return { rows, marks: [...required, ...asked], required, asked };
+      // On the side of the line where there is room.
+      const split = (of) => [(x) => x ** 2 > first * last, (x) => x ** 2 <= first * last]
+        .map((side) => of.filter(({ queries }) => side(queries)));
+      const [[requiredLeft, requiredRight], [askedLeft, askedRight]] = [required, asked].map(split);
+      return { rows, marks: [...required, ...asked], requiredLeft, requiredRight, askedLeft, askedRight };
     },
   };
 
@@ -164,6 +168,10 @@
     const missing = page.answers === null ? Infinity : page.answers * sparsity / (1 - sparsity) - page.found;
     const range = least === most ? chance(least) : `${chance(least)} to ${chance(most)}`;
     const better = `${one.first} is better on the complete test with probability ${range}.`;
+    if (one.turned) return ["reversed", `${one.second} is ahead once the judged answers count.`];
+    if (missing < 0 && !(one.shown && one.certified === null)) {
+      return ["undecided", "Judging found more answers than this sparsity allows, so nothing follows from it."];
+    }
     if (one.shown && (one.certified === null || one.certified > missing)) {
       return ["holds", `${one.first} stays ahead: ${one.certified === null ? "no number of missing answers reverses the order."
         : `at least ${one.certified.toLocaleString("en")} missing answers would be needed, more than this sparsity allows.`}`];

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from owkg.auditing.result import Audit
+from owkg.auditing.result import TURNED, Audit
 from owkg.files.storage import address_limit
 from owkg.report import answer as answers
 from owkg.report import tables, words
@@ -81,10 +81,10 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
     pairs = tables.pairs_table(ready)
     sections = [
         _section("answer", "Answer", _answers(ready, labels) + _EXPLORED),
-        _section("next", "What to do next", _steps(ready, labels)),
+        _section("next", "Next steps", _steps(ready, labels)),
         _section(
             "assumed",
-            "What this assumes",
+            "Assumptions",
             _listed(words.assumed(said)),
             _inputs(box) if len(ready.box) else "",
             _folded("Notes", *map(_said, said.get("notes") or ())),
@@ -139,7 +139,7 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
             *(
                 [
                     _folded(
-                        "What judgements show",
+                        "Results of judging",
                         _said(words.judged_text(said)),
                         _table(tables.judged_table(ready)),
                     )
@@ -183,14 +183,14 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
 
 
 def _about(said: Mapping[str, Any], date: str) -> str:
-    """What the report is of, in a line."""
+    """Queries, answers, date and version, in a line."""
     counts = [f"{said[name]:,} {name}" for name in ("queries", "answers") if said.get(name) is not None]
     version = (said.get("versions") or {}).get("owkg")
     return " · ".join([*counts, date, *([f"owkg {version}"] if version else [])])
 
 
 def _hashed(text: str) -> str:
-    """What a policy calls a script or a style sheet of this text."""
+    """The name of a script or a style sheet of this text in a policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -298,7 +298,7 @@ def _bundle() -> str:
 
 
 def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> dict[str, Any]:
-    """What the charts draw. The maps of pairs are in a table, where they are only once."""
+    """The numbers that the charts draw. The maps of pairs are in a table, where they are only once."""
     said = ready.assumptions
     level = said.get("level") or 0.95
     values = ready.models.select(
@@ -319,6 +319,7 @@ def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> d
                 "breaks": row["breakdown_sparsity"],
                 "certified": row["certified"],
                 "p": words.p_said(row["p_value"]),
+                "turned": row["verdict"] == TURNED,
                 "shown": answers.is_shown(row, level),
                 "stated": words.limits(said, row["first"], row["second"]),
             }
@@ -407,7 +408,7 @@ def _section(name: str, heading: str, *parts: str) -> str:
 
 
 def _listed(rows: Sequence[tuple[str, str]], kind: str = "") -> str:
-    """Terms and what is said of each."""
+    """Terms with their definitions."""
     inner = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in rows)
     return f"<dl{f' class={kind}' if kind else ''}>{inner}</dl>" if inner else ""
 
@@ -449,7 +450,7 @@ def _answers(ready: Audit, labels: list[str]) -> str:
 
 
 def _apart(ready: Audit, place: int) -> str:
-    """What the ladder does not show: pairs further apart that do not hold."""
+    """The pairs that the ladder does not show and that do not hold."""
     order = ready.models.filter(place=place)["model"].to_list()
     near, named = set(pairwise(order)), {kind: [] for kind in list(answers.COUNTED)[1:]}
     for first, second, verdict in (
@@ -475,12 +476,12 @@ def _steps(ready: Audit, labels: list[str]) -> str:
 
 
 def _coded(text: str) -> str:
-    """Text in which commands stand between back quotes; a name that holds one is as it is."""
+    """Text with commands between back quotes as code; a name that has back quotes is as it is."""
     return re.sub(r"`((?:owkg|--)[^`]*)`", r"<code>\1</code>", _text(text))
 
 
 def _inputs(box: _Curves) -> str:
-    """What changes the assumptions, to points of the grid."""
+    """Inputs that change the assumptions to points of the grid."""
     shown = []
     for name, about, points in (
         ("sparsity", "Sparsity", box.axes[0]),
@@ -622,7 +623,7 @@ def _probability(value: float, digits: int = 3) -> str:
 
 
 def _facts(ready: Audit, called: list[str]) -> str:
-    """Some of the facts that turn the order of each pair."""
+    """Some of the facts that reverse the order of each pair."""
     columns = [
         name for name in ("query", "side", "entity", "relation", "answer") if name in ready.facts.columns
     ]

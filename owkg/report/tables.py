@@ -69,12 +69,12 @@ def pairs_table(audit: Audit) -> ReportTable:
 
 
 def breakdown_table(audit: Audit) -> ReportTable:
-    """How many facts turn the order of each pair of a prepared audit."""
-    return _table("Answers that turn the order", audit.pairs, ["first", "second"], _facts(audit))
+    """The number of facts that reverse the order of each pair of a prepared audit."""
+    return _table("Answers that reverse the order", audit.pairs, ["first", "second"], _facts(audit))
 
 
 def grid_table(audit: Audit) -> ReportTable:
-    """What each sparsity implies, of a prepared audit."""
+    """The full-test metric that each sparsity implies, of a prepared audit."""
     frame = audit.grid
     columns = {
         "sparsity": [number_text(value, 3) for value in frame["sparsity"]],
@@ -101,7 +101,7 @@ def weights_table(audit: Audit) -> ReportTable:
 
 
 def judged_table(audit: Audit) -> ReportTable:
-    """What judgements say of each system, of all queries and by side and category; no rows without them."""
+    """The results of judging for each system, over all queries and by side and category; may be empty."""
     kinds = {
         "sparsity": "sparsity",
         "P(found | known)": "test_strength",
@@ -117,12 +117,12 @@ def judged_table(audit: Audit) -> ReportTable:
         for row in audit.judged.iter_rows(named=True)
     ]
     heads = ["model", "side", "category", "queries", "known", "found", *kinds]
-    caption = "What judgements say of missing answers, [intervals]"
+    caption = "Results of judging, [intervals]"
     return ReportTable(caption, heads, rows, 3, [None] * len(rows))
 
 
 def plans_table(audit: Audit) -> ReportTable:
-    """What further judgements would show, by design; no rows without lists."""
+    """The intervals that further judgements would give, by design; no rows without lists."""
     rows = [
         [row["metric"], f"{row['unit']}:{row['count']}"]
         + [number_text(row[name], 3) for name in ("width", "width_pair")]

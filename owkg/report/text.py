@@ -40,7 +40,7 @@ def latex(audit: Audit) -> str:
         audit: to report.
 
     Returns:
-        Text that ends with a new line, for a document with `\usepackage{booktabs}`; names are escaped.
+        Text that ends with a new line; the document needs `\usepackage{booktabs}`; names are escaped.
     """
     found = [r"% needs \usepackage{booktabs}"]
     for table, caption in _tables(words.prepared(audit)):

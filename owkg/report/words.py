@@ -1,4 +1,4 @@
-"""What an audit says, in sentences, each with what it rests on."""
+"""The numbers and the assumptions of an audit, in words."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -89,7 +89,7 @@ def demonstrated(value: int | None, searched: bool) -> str:
 
 
 def rests(audit: Audit) -> dict[str, str]:
-    """What each table of a prepared audit rests on, in a sentence or two, by the name of its frame."""
+    """The assumptions of each table of a prepared audit, in a sentence or two, by the name of its frame."""
     said = audit.assumptions
     level = said.get("level")
     over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
@@ -106,13 +106,13 @@ def rests(audit: Audit) -> dict[str, str]:
 
 
 def known_text(said: Mapping[str, Any]) -> str:
-    """What was observed."""
+    """The observed answers, queries and ranks."""
     counts = _counted(said, "answers"), _counted(said, "queries")
     return f"the known answers ({counts[0]}) to {counts[1]} queries, {_ranks(said)}"
 
 
 def model_text(said: Mapping[str, Any]) -> str:
-    """What is assumed of missing answers."""
+    """The assumptions about missing answers."""
     sparsity = sparsity_text(said)
     if said.get("sparsity") is None:
         least = said.get("sparsity_at_least")
@@ -153,10 +153,10 @@ def assumed(said: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def plans_rest(said: Mapping[str, Any]) -> str:
-    """What the plans of further judgements rest on, and the commands that carry them out."""
+    """The assumptions of plans of further judgements, and the commands that carry them out."""
     depth = said.get("plan")
     return (
-        f"Of the pool of the first {depth} answers in every list, judged completely; medians over systems "
+        f"For the pool of the first {depth} answers in every list, judged completely; medians over systems "
         "and over pairs. Widths rest on a prediction of the labels by the known answers; the intervals "
         "themselves will rest on the random draw alone. To carry a line out: owkg pool --draw with its "
         "second column, and that depth; label the sheet; owkg estimate --pool."
@@ -169,7 +169,7 @@ def verdict(row: Mapping[str, Any]) -> str:
 
 
 def protocol(said: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, what is said) of every assumption but the notes."""
+    """(name, value) of every assumption except the notes."""
     some = {name: value for name, value in said.items() if name != "notes"}
     if some.get("judged_labels"):  # two counts, not a range
         found, rejected = some["judged_labels"]
@@ -213,7 +213,7 @@ def _sentence(text: str) -> str:
 
 
 def judged_text(said: Mapping[str, Any]) -> str:
-    """What the numbers from judgements rest on."""
+    """The assumptions of the numbers from judgements."""
     if said.get("design") == Design.COMPLETE:
         return f"Rests on {Design.COMPLETE.in_words}, as it is stated; intervals over queries."
     return (
@@ -254,7 +254,7 @@ def correlation_text(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> s
 def _unevenness(said: Mapping[str, Any]) -> str:
     ends = said.get("unevenness")
     if not ends:
-        return "missing rates of queries of which nothing is said"
+        return "missing rates of queries that may differ in any way"
     if max(ends) == 0:
         return "one missing rate for all queries"
     source = said.get("unevenness_from")

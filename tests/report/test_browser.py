@@ -3,11 +3,14 @@
 import re
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 
 import polars as pl
 import pytest
 
 from owkg import report
+from owkg.auditing.tables import GIVEN, Box, _verdicts
+from owkg.report.answer import kind_of
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -320,6 +323,37 @@ def test_other_assumptions_change_the_answer_and_back(opened, audit, names):
     assert card.inner_text() == before
     assert shown.page.locator("#inputs output").all_inner_texts() == starts
     assert shown.wrong == []
+
+
+MOVE = """([name, i]) => {
+  for (const end of ["from", "to"]) document.getElementById(`${name}-${end}`).value = i;
+  document.getElementById(`${name}-to`).dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+
+
+def test_other_assumptions_follow_the_rules_of_the_audit(opened, make, tmp_path):
+    found, known = 40, 29_003
+    made = make(metrics=("mrr",), judged_labels=[found, 7])
+    report.write_report(made, tmp_path / "judged.html")
+    shown = opened(tmp_path / "judged.html")
+    order = made.models["model"].to_list()
+    seen = set()
+    for i, sparsity in enumerate([0.0, 0.2, 0.4, 0.6, 0.8]):
+        for j, correlation in enumerate([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3]):
+            at = (pl.col("sparsity") - sparsity).abs() + (
+                pl.col("correlation_difference") - correlation
+            ).abs()
+            chance = made.box.filter(at < 1e-6)["probability"]
+            pairs = made.pairs.with_columns(probability_low=chance, probability_high=chance)
+            box = Box((sparsity, sparsity), {}, {"sparsity": GIVEN, "correlation": GIVEN})
+            told = _verdicts(pairs, box, known, 0.95, found)
+            kinds = dict(zip(pairs.select("first", "second").rows(), map(kind_of, told), strict=True))
+            shown.page.evaluate(MOVE, ["sparsity", i])
+            shown.page.evaluate(MOVE, ["correlation", j])
+            links = shown.page.locator(".card:not([hidden]) .link b").all_text_contents()
+            assert links == [kinds[pair] for pair in pairwise(order)], (sparsity, correlation)
+            seen |= set(links)
+    assert seen == {"holds", "reversed", "undecided"}
 
 
 def test_the_cross_rewrites_one_sentence(opened, audit, names):

@@ -179,7 +179,7 @@ def test_power_and_breakdown_are_the_frames(page, audit, names):
     whole = audit.power["wrong_order"].to_numpy().reshape(len(rows), -1)
     assert values == pytest.approx(whole[:, [every.index(count) for count in queries]], abs=5e-5)
     assert np.array(json.loads(page.scripts[0])["power"]) == pytest.approx(whole, abs=5e-6)
-    head, *rows = table(page, "Answers that turn the order")
+    head, *rows = table(page, "Answers that reverse the order")
     assert head == ["metric", "first", "second", "certified", "demonstrated", "share"]
     assert [row[3] for row in rows] == ["34", "0", "no number turns it"] * 2
     assert [row[4] for row in rows] == ["51", "none found", "none found"] * 2
@@ -232,7 +232,7 @@ def test_queries_by_metric_and_best_weight(page, audit):
 
 
 def test_judgements_stand_by_model_side_and_category(page):
-    rows = table(page, "What judgements say")
+    rows = table(page, "Results of judging")
     assert rows[0][:6] == ["model", "side", "category", "queries", "known", "found"]
     assert len(rows) == 1 + 6
     assert {tuple(row[1:3]) for row in rows[1:]} == {("all", "all"), ("head", "N-N")}
