@@ -60,7 +60,7 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
 
     Args:
         audit: to report.
-        title: above the question, such as the data set.
+        title: above the heading, such as the data set.
         date: of the report; None: today, by UTC.
 
     Returns:
@@ -165,14 +165,14 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
     own = f"\n{here.with_suffix('.js').read_text(encoding='utf-8')}"
     bundle = _bundle().replace("</script", r"<\/script").replace("<!--", r"<\!--")
     bundle = bundle.replace("\r\n", "\n").replace("\r", "\n")  # as HTML is read
-    question = (
+    heading = (
         f"Is the ranking of {'these' if models > 1 else 'this'} {models} model{'s' * (models > 1)} safe?"
     )
     return _PAGE.format(
         policy=_POLICY.format(scripts=f"{_hashed(bundle)} {_hashed(own)}", styles=_hashed(style)),
-        title=_text(title or question),
+        title=_text(title or heading),
         above=f'<p class="note above">{_text(title)}</p>' if title else "",
-        question=question,
+        heading=heading,
         style=style,
         head=_text(_about(said, date or f"{datetime.now(UTC):%Y-%m-%d}")),
         sections="\n".join(sections),
@@ -211,7 +211,7 @@ patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="7" heig
 fill-opacity=".45"/><path d="M0 0V7" stroke="#444444" stroke-width="1.6" stroke-opacity=".7"/>\
 </pattern></defs></svg>
 <header>
-{above}<h1>{question}</h1>
+{above}<h1>{heading}</h1>
 <p class="note">{head}</p>
 </header>
 <div class="bar"><form>

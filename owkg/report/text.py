@@ -68,7 +68,7 @@ def write_report(audit: Audit, path: str | PathLike[str], *, title: str = "") ->
     Args:
         audit: to report.
         path: of the file; it is written whole or not at all.
-        title: above the question of a page, such as the data set; other forms have none.
+        title: above the heading of a page, such as the data set; other forms have none.
 
     Raises:
         ValueError: if the ending is another one, or the packages of HTML reports are not installed.

@@ -105,7 +105,7 @@ def audit(
             significance.
         out (DIR): Also write all tables as CSV, and a sheet of the answers to judge first.
         report (FILE): Also write a report: .html with figures, .md or .tex; repeatable.
-        title (TEXT): Title above the question of an HTML report, such as the data set. Default: none.
+        title (TEXT): Title above the heading of an HTML report, such as the data set. Default: none.
 
     Examples:
         owkg audit transe.parquet complex.parquet
