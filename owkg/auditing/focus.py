@@ -49,7 +49,7 @@ def best_weight_of(
 
     Args:
         first, second: rank tables of the same triples and sides, filtered alike; `first` is taken to be
-            better. A tied rank counts as the mean of its bounds, rounded down.
+            better. A tied rank counts as the mean of its bounds.
         focus: least focuses, numbers in [0, 1]; 1/K looks no deeper than Hits@K.
         metrics: means of rank weights that do not get better as the rank rises, or their names.
         inconsistency: tolerated P(the weaker system looks better), in (0, 0.5).
@@ -74,7 +74,7 @@ def best_weight_of(
     chosen = tuple(rank_weight(one) if isinstance(one, str) else one for one in several)
     ranked = joined_ranks(first, second).sort("query", "answer")
     query = ranked["query"].rank("dense").to_numpy().astype(np.int64) - 1
-    ranks = np.stack([ranked[name].to_numpy().astype(np.int64) for name in ("rank", "rank_right")])
+    ranks = np.stack([ranked[name].to_numpy() for name in ("rank", "rank_right")])
     last = int(ranked["candidates"].to_numpy().max())
     if (queries := int(query.max()) + 1) < 4:
         raise ArgumentError("first", f"must rank four queries at least, got {queries}.")
@@ -87,6 +87,8 @@ def weights_of_pairs(
     ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Seed
 ) -> tuple[pl.DataFrame, list[str]]:
     """The queries that each pair requires, by usual metrics and by the best weight of each focus.
+
+    The numbers of metrics are by the tie rule of the audit, as those of its pairs are.
 
     Args:
         ready: ranks of the systems.
@@ -102,13 +104,14 @@ def weights_of_pairs(
     least, metrics = np.array(_FOCUS), tuple(map(rank_weight, _METRICS))
     parts: list[pl.DataFrame] = []
     failed: list[str] = []
-    for first, second in combinations(systems, 2):
-        if ready.seeds(first) > 1 or ready.seeds(second) > 1:
-            continue
+    single = [name for name in systems if ready.seeds(name) == 1]
+    sums = {name: np.stack([ready.values(name, metric).sum(1) for metric in metrics]) for name in single}
+    for first, second in combinations(single, 2):
         query, ranks, last = ready.ranks(first, second)
         if last < 2 or query[-1] < 3:
             break
         options: Any = {"inconsistency": 0.05, "macro": average == "queries", "seed": seed}
+        options["gains"] = sums[first] - sums[second]
         try:
             found = best_weights_of(query, ranks, last, least, metrics, **options)
             by_metric, by_focus = found.metrics, found.frontier

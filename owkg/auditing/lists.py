@@ -336,10 +336,20 @@ class Prepared:
         return ranks, listed
 
     def ranks(self, first: str, second: str) -> tuple[np.ndarray, np.ndarray, int]:
-        """(query of each known answer, from 0; its ranks by both systems, [2, answers]; most candidates)."""
-        both = (self._tasks[f"rank_{self._of[name]}"].to_numpy() for name in (first, second))
+        """Ranks of the known answers by two systems.
+
+        Returns:
+            (query of each answer, from 0; its ranks by the tie rule, [2, answers], and by the exact rule the
+            middle of its tied ones; most candidates).
+        """
+        ends = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("high", "high")}
+        ends = ends.get(self._ties, ("low", "high"))
+        both = (
+            [self._tasks[f"{end}_{self._of[name]}"].to_numpy() for end in ends] for name in (first, second)
+        )
         query = self._tasks["row"].to_numpy().astype(np.int64)
-        return query, np.stack([own.astype(np.int64) for own in both]), int(self._largest.max()) + 1
+        ranks = np.stack([(low + high) / 2 for low, high in both])
+        return query, ranks, int(self._largest.max()) + 1
 
     def _some(self, i: int, j: int) -> np.ndarray:
         """Which candidates one of two systems lists."""
@@ -387,13 +397,17 @@ def pair_of(
 
 
 def joined_ranks(first: RankTable | pl.DataFrame, second: RankTable | pl.DataFrame) -> pl.DataFrame:
-    """The ranks of two systems for the same answers: rank and rank_right beside query, answer and the rest.
+    """The ranks of two systems for the same answers, as columns rank and rank_right; ties in the middle.
 
     Raises:
         ValueError: if the tables rank other triples, are not filtered, or have other candidates.
     """
-    other = _tasks("second", second).drop("low", "high").rename({"rank": "rank_right"})
-    return _beside(_tasks("first", first), other, "first", "second")
+    one, other = (
+        _tasks(name, table).with_columns(rank=pl.mean_horizontal("low", "high"))
+        for name, table in (("first", first), ("second", second))
+    )
+    other = other.drop("low", "high").rename({"rank": "rank_right"})
+    return _beside(one, other, "first", "second")
 
 
 def _beside(tasks: pl.DataFrame, other: pl.DataFrame, first: str, second: str) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 from owkg.rank_weights.fitted import bin_changes, bin_ends, fitted_weights, queries_for_consistency
 from owkg.rank_weights.focus import focus_of
@@ -33,7 +33,7 @@ class BestWeights(NamedTuple):
 
 def best_weights_of(
     query: Int[np.ndarray, "answers"],
-    ranks: Int[np.ndarray, "2 answers"],
+    ranks: Real[np.ndarray, "2 answers"],
     last: int,
     least: Float[np.ndarray, "focuses"],
     metrics: tuple[RankWeight, ...],
@@ -41,26 +41,30 @@ def best_weights_of(
     inconsistency: float,
     macro: bool,
     seed: int,
+    gains: Float[np.ndarray, "metrics queries"] | None = None,
 ) -> BestWeights:
     """Required queries of metrics and of the best weight of each least focus.
 
     Args:
         query: of each answer: 0, 1, ..., four at least.
-        ranks: of each answer by both systems; the first is taken to be better.
+        ranks: of each answer by both systems, half ranks among them; the first is taken to be better.
         last: the largest number of candidates, two at least.
         least: focuses.
         metrics: means of rank weights that do not get better as the rank rises.
         inconsistency: tolerated P(the weaker system looks better).
         macro: whether queries weigh alike and not their answers.
         seed: of the halves.
+        gains: by each metric, the sum over the answers to each query of the first system minus that of the
+            second; None: by `ranks`.
     """
     answers = np.bincount(query)
     share = 1 / answers if macro else np.full(len(answers), len(answers) / answers.sum())
-    scores = []
-    for metric in metrics:
-        value = rank_weights(metric, np.arange(1, last + 1))[ranks - 1]
-        score = np.bincount(query, value[0] - value[1]) * share
-        scores.append(score if metric.larger_is_better else -score)
+    if gains is None:
+        at = (2 * ranks).astype(np.int64) - 2
+        values = (rank_weights(metric, np.arange(2, 2 * last + 1) / 2)[at] for metric in metrics)
+        gains = np.stack([np.bincount(query, value[0] - value[1]) for value in values])
+    signs = [1.0 if metric.larger_is_better else -1.0 for metric in metrics]
+    scores = [sign * gain * share for sign, gain in zip(signs, gains, strict=True)]
     of_metrics = {
         "metric": [metric.name for metric in metrics],
         "focus": [focus_of(metric, last) for metric in metrics],

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 from numpy.typing import ArrayLike
 from scipy import special
 
@@ -42,9 +42,12 @@ def bin_ends(last: int) -> Int[np.ndarray, "bins"]:
 
 
 def bin_changes(
-    query: Int[np.ndarray, "answers"], ranks: Int[np.ndarray, "2 answers"], ends: Int[np.ndarray, "bins"]
+    query: Int[np.ndarray, "answers"], ranks: Real[np.ndarray, "2 answers"], ends: Int[np.ndarray, "bins"]
 ) -> Float[np.ndarray, "queries bins"]:
-    """How many more answers of each query the first system has in each bin of ranks than the second."""
+    """How many more answers of each query the first system has in each bin of ranks than the second.
+
+    A rank between two bins is in the later one, as a metric takes it that is constant on the bins.
+    """
     at = query * len(ends) + np.searchsorted(ends, ranks)
     size = (int(query.max()) + 1) * len(ends)
     counts = [np.bincount(one, minlength=size) for one in at]

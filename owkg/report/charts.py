@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 FIRST, SECOND, OTHER = "var(--first)", "var(--second)", "var(--other)"
-"""Of the better one of the chosen pair, the other one, and the models beside them."""
+"""Colours of the better model of the chosen pair, of the other one, and of all other models."""
 
 _INK, _FAINT, _RULE, _PAPER = "var(--ink)", "var(--faint)", "var(--rule)", "var(--paper)"
 _MAP = ["#D55E00", "#F2F2F2", "#0072B2"]
@@ -33,7 +33,7 @@ def charts(models: int) -> dict[str, dict[str, Any]]:
 
 def _models(alt: ModuleType, count: int) -> Any:
     """Values and implied full-test metrics of the models, with intervals."""
-    kinds = ["known answers", "full test, implied"]
+    kinds = ["known answers", "complete test, implied"]
     base = alt.Chart(alt.NamedData("rows")).encode(
         y=alt.Y("model:N", sort=None, title=None),
         yOffset=alt.YOffset("kind:N", sort=None),
@@ -55,12 +55,12 @@ def _grid(alt: ModuleType) -> Any:
     stated = alt.Chart(alt.NamedData("stated")).mark_rect(color=_FAINT, opacity=0.15)
     stated = stated.encode(x="x:Q", x2="x2:Q")
     rows = alt.Chart(alt.NamedData("rows")).encode(
-        x=alt.X("sparsity:Q", title="sparsity: share of the answers that is missing"),
+        x=alt.X("sparsity:Q", title="sparsity: share of the true answers that is missing"),
         color=alt.Color("role:N", scale=_roles(alt), legend=None),
         detail="model:N",
     )
     bands = rows.mark_area().encode(
-        y=alt.Y("low:Q", title="full test, implied", scale=alt.Scale(zero=False)),
+        y=alt.Y("low:Q", title="complete test, implied", scale=alt.Scale(zero=False)),
         y2="high:Q",
         opacity=alt.condition("datum.role == 'other'", alt.value(0), alt.value(0.2)),
     )
@@ -77,11 +77,23 @@ def _grid(alt: ModuleType) -> Any:
     )
     seen = alt.Chart(alt.NamedData("seen")).mark_rule(strokeDash=[2, 4], strokeWidth=1.5)
     seen = seen.encode(y="value:Q", color=alt.Color("role:N", scale=_roles(alt), legend=None))
-    return (stated + bands + lines + seen).properties(width="container", height=300)
+    breaks = alt.Chart(alt.NamedData("breaks")).encode(x="sparsity:Q")
+    rule = breaks.mark_rule(color=_INK, strokeWidth=1.5)
+    # On the side of the line where there is room.
+    left, right = (
+        alt.Chart(alt.NamedData(name))
+        .mark_text(align=align, dx=dx, color=_INK, fontSize=12)
+        .encode(x="sparsity:Q", y=alt.value(8), text="label:N")
+        for name, align, dx in (("left", "right", -5), ("right", "left", 5))
+    )
+    return (stated + bands + lines + seen + rule + left + right).properties(width="container", height=300)
 
 
 def _box(alt: ModuleType) -> Any:
-    """Who of the chosen pair is better, by sparsity and difference of correlations."""
+    """Who of the chosen pair is better, by sparsity and difference of correlations.
+
+    The area outside of the stated range is hatched; a cross marks the point that the page describes.
+    """
     legend = alt.Legend(
         title="probability that the first is better",
         orient="top",
@@ -90,24 +102,38 @@ def _box(alt: ModuleType) -> Any:
         format=".0%",
         values=[0, 0.25, 0.5, 0.75, 1],
     )
-    rows = alt.Chart(alt.NamedData("rows")).mark_rect(strokeWidth=0)
-    rows = rows.encode(
+    cells = alt.Chart(alt.NamedData("rows")).encode(
         x=alt.X("x:Q", title="sparsity", scale=alt.Scale(nice=False, zero=False)),
         x2="x2:Q",
-        y=alt.Y("y:Q", title="correlation, second less first", scale=alt.Scale(nice=False, zero=False)),
+        y=alt.Y("y:Q", title="correlation, second minus first", scale=alt.Scale(nice=False, zero=False)),
         y2="y2:Q",
-        color=alt.Color("p:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=_MAP), legend=legend),
+    )
+    colour = alt.Color("p:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=_MAP), legend=legend)
+    rows = cells.mark_rect(strokeWidth=0, aria=False).encode(color=colour)
+    # Above the hatching, so that every cell has its pointer and its name.
+    told = cells.mark_rect(opacity=0, cursor="crosshair").encode(
         tooltip=[
             alt.Tooltip("sparsity:Q"),
-            alt.Tooltip("correlation:Q", title="correlation, second less first"),
+            alt.Tooltip("correlation:Q", title="correlation, second minus first"),
             alt.Tooltip("p:Q", format=".3f", title="P(first better)"),
-        ],
+        ]
     )
-    stated = alt.Chart(alt.NamedData("stated")).encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
+
+    def over(name: str) -> Any:
+        return alt.Chart(alt.NamedData(name)).encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q")
+
+    hatched = over("outside").mark_rect(fill="url(#hatch)", aria=False)  # the page defines it
+    stated = over("stated")
     # Seen on any colour of the map, and where it is blank.
-    halo = stated.mark_rect(filled=False, stroke="#FFFFFF", strokeWidth=5)
-    line = stated.mark_rect(filled=False, stroke="#000000", strokeWidth=2)
-    return (rows + halo + line).properties(width="container", height=320)
+    halo = stated.mark_rect(filled=False, stroke="#FFFFFF", strokeWidth=5, aria=False)
+    line = stated.mark_rect(filled=False, stroke="#000000", strokeWidth=2, aria=False)
+    cross = alt.Chart(alt.NamedData("cross"))
+    rules = [
+        cross.mark_rule(color=ink, strokeWidth=width, aria=False).encode(**{axis: f"{name}:Q"})
+        for ink, width in (("#FFFFFF", 3), ("#000000", 1))
+        for axis, name in (("x", "sparsity"), ("y", "correlation"))
+    ]
+    return alt.layer(rows, hatched, halo, line, *rules, told).properties(width="container", height=320)
 
 
 def _power(alt: ModuleType) -> Any:
@@ -123,9 +149,15 @@ def _power(alt: ModuleType) -> Any:
     )
     marks = alt.Chart(alt.NamedData("marks")).encode(x="queries:Q")
     rules = marks.mark_rule(strokeDash=[5, 4], color=_FAINT)
-    words = marks.mark_text(angle=270, align="right", dy=-6, color=_INK, fontSize=12)
-    words = words.encode(y=alt.value(4), text="label:N")
-    return (rows + rules + words).properties(width="container", height=260)
+    # One below the other, so that two close ones can be read.
+    words = [
+        alt.Chart(alt.NamedData(name + side))
+        .mark_text(align=align, dx=dx, color=_INK, fontSize=12)
+        .encode(x="queries:Q", y=alt.value(y), text="label:N")
+        for name, y in (("required", 10), ("asked", 26))
+        for side, align, dx in (("Left", "right", -4), ("Right", "left", 4))
+    ]
+    return alt.layer(rows, rules, *words).properties(width="container", height=260)
 
 
 def _x(alt: ModuleType, name: str, title: str) -> Any:

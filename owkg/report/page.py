@@ -3,16 +3,20 @@
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from owkg.auditing.result import VERDICTS, Audit
+from owkg.auditing.result import TURNED, Audit
 from owkg.files.storage import address_limit
+from owkg.report import answer as answers
 from owkg.report import tables, words
 from owkg.report.charts import charts
 from owkg.report.words import NONE
@@ -22,8 +26,12 @@ from owkg.terminal.tables import plain_text
 _CELLS = 100_000
 # Facts to judge that the page lists, in all, and of one pair at least and at most.
 _FACTS, _FEWEST, _MOST = 1000, 3, 20
-# Pairs of a metric whose sentences are shown unasked.
-_OPEN = 15
+# Numbers of queries that the table of power has at most.
+_COUNTS = 8
+# Pairs of a kind that a sentence names.
+_NAMED = 3
+# Columns of the table of all pairs that a folded one has.
+_FOLDED = ("share", "gamma")
 
 # Only what owkg itself wrote into the page runs. Vega reads its expressions with an interpreter (`ast` in
 # page.js), so nothing is evaluated either.
@@ -45,14 +53,15 @@ class _Curves(NamedTuple):
     values: np.ndarray
 
 
-def html(audit: Audit, *, title: str = "Audit") -> str:
-    """A page with the verdicts, charts and tables of an audit, each beside what it rests on.
+def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
+    """A page that answers whether the order of the models is safe, with what it assumes, figures and tables.
 
     It is one file of about 1 MB and needs no network. Of 12 models and 5 metrics, 330 pairs, it has 2 MB.
 
     Args:
         audit: to report.
-        title: of the page.
+        title: above the heading, such as the data set.
+        date: of the report; None: today, by UTC.
 
     Returns:
         HTML; names and title are escaped.
@@ -61,100 +70,111 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
         ValueError: if Altair is not installed.
     """
     ready = words.prepared(audit)
-    specs, script = charts(ready.models["model"].n_unique()), _bundle()
-    rests, labels = words.rests(ready), words.labels(ready)
+    models, labels = ready.models["model"].n_unique(), words.labels(ready)
     box, left_out = _thinned(
         _curves(ready.pairs, ready.box, ["sparsity", "correlation_difference"], "probability")
     )
     power = _curves(ready.pairs, ready.power, ["queries"], "wrong_order")
     called = [f"{first} – {second}, {label}" for first, second, label in _named(ready.pairs)]
-    numbers = _numbers(ready, labels, box, power) | {"charts": specs}
+    numbers = _numbers(ready, labels, box, power) | {"charts": charts(models)}
+    said = ready.assumptions
+    pairs = tables.pairs_table(ready)
     sections = [
-        _section("verdicts", "Verdicts", rests["verdicts"], _verdicts(ready)),
+        _section("answer", "Answer", _answers(ready, labels) + _EXPLORED),
+        _section("next", "Next steps", _steps(ready, labels)),
         _section(
-            "models",
-            "Leaderboard",
-            rests["models"],
-            _figure("models", "Values of the models with intervals", _KINDS),
-            _folded("Numbers of this figure", _table(tables.models_table(ready))),
+            "assumed",
+            "Assumptions",
+            _listed(words.assumed(said)),
+            _inputs(box) if len(ready.box) else "",
+            _folded("Notes", *map(_said, said.get("notes") or ())),
         ),
+        _section("models", "Leaderboard", _figure("models", "Values of the models with intervals", _KINDS)),
         _section(
             "grid",
-            "What the full test would read",
-            rests["grid"],
-            _figure("grid", "Full-test metric implied at each sparsity", _KEY + _SEEN),
-            _folded("Numbers of this figure", _table(tables.grid_table(ready))),
+            "How each order changes with the sparsity",
+            _CHOICE,
+            _figure("grid", "Complete-test metric implied at each sparsity", _KEY + _SEEN),
         ),
         _section(
             "box",
             "Which model is better, by sparsity and correlation",
-            rests["box"],
             _figure("box", "Map of the probability that the first is better", _MAP_NOTE + left_out),
-            _folded("Numbers of this figure", _map(box, called)),
-        ),
-        _section(
-            "breakdown",
-            "How many missing answers turn an order",
-            rests["breakdown"],
-            _said(_BREAKDOWN),
-            _table(tables.breakdown_table(ready)),
-            _folded("Answers to judge first, of the pair", _said(rests["facts"]), _facts(ready, called)),
-        ),
-        _section(
-            "power",
-            "How many queries tell two models apart",
-            rests["power"],
-            _figure(
-                "power",
-                "Probability of the wrong order by number of queries",
-                f"{_FIRST} against {_SECOND}, {_METRIC}.",
-            ),
-            _folded("Numbers of this figure", _powers(power, ready.pairs)),
-            _folded(
-                "Which metric: by metric and by best weight",
-                _said(_WEIGHTS),
-                _table(tables.weights_table(ready)),
-            ),
+            _POINT,
         ),
         _section(
             "pairs",
             "All pairs",
-            rests["pairs"],
-            _folded("Table of all pairs", _table(tables.pairs_table(ready))),
+            _table(_without(pairs, _FOLDED), sortable=True),
+            _listed(answers.legend(ready), "legend"),
+            _folded("All verdicts", _listed(list(answers.DEFINITIONS.items()), "legend")),
         ),
-        *(
-            [
-                _section(
-                    "judged",
-                    "What judgements say",
-                    rests["judged"],
-                    _folded("By model, side and category", _table(tables.judged_table(ready))),
-                )
-            ]
-            * (len(ready.judged) > 0)
+        _section("paste", "Write it in a paper", _pastes(ready, labels)),
+        _section(
+            "more",
+            "More",
+            _folded(
+                "Numbers of the figures",
+                _table(tables.models_table(ready)),
+                _table(tables.grid_table(ready)),
+                _map(box, called),
+            ),
+            _folded(
+                "How many missing answers reverse an order",
+                _said(_BREAKDOWN + words.labels_text(said)),
+                _table(tables.breakdown_table(ready)),
+                _facts(ready, called),
+            ),
+            _folded(
+                "How many queries tell two models apart",
+                _said(_POWER),
+                _figure("power", "Probability of the wrong order by number of queries", _PAIR),
+                _powers(power, ready.pairs),
+            ),
+            *(
+                [_folded("Which metric needs the fewest queries", _said(_WEIGHTS), _table(weights))]
+                if (weights := tables.weights_table(ready)).rows
+                else []
+            ),
+            *(
+                [
+                    _folded(
+                        "Results of judging",
+                        _said(words.judged_text(said)),
+                        _table(tables.judged_table(ready)),
+                    )
+                ]
+                if len(ready.judged)
+                else []
+            ),
+            *(
+                [
+                    _folded(
+                        "If you judge more", _said(words.plans_rest(said)), _table(tables.plans_table(ready))
+                    )
+                ]
+                if len(ready.plans)
+                else []
+            ),
+            _folded("Protocol", _listed(words.protocol(said))),
+            _folded("Glossary", _listed(list(answers.GLOSSARY.items()), "legend")),
         ),
-        *(
-            [_section("plans", "If you judge more", rests["plans"], _table(tables.plans_table(ready)))]
-            * (len(ready.plans) > 0)
-        ),
-        _section("protocol", "Protocol", "", _protocol(ready)),
     ]
-    counted = (
-        ("model", ready.models["model"].n_unique()),
-        ("metric", len(labels)),
-        ("pair", len(ready.pairs)),
-    )
-    head = ", ".join(f"{count:,} {name}{'s' * (count != 1)}" for name, count in counted)
     here = Path(__file__)
     style = f"\n{here.with_suffix('.css').read_text(encoding='utf-8')}"
     own = f"\n{here.with_suffix('.js').read_text(encoding='utf-8')}"
-    bundle = script.replace("</script", r"<\/script").replace("<!--", r"<\!--")
+    bundle = _bundle().replace("</script", r"<\/script").replace("<!--", r"<\!--")
     bundle = bundle.replace("\r\n", "\n").replace("\r", "\n")  # as HTML is read
+    heading = (
+        f"Is the ranking of {'these' if models > 1 else 'this'} {models} model{'s' * (models > 1)} safe?"
+    )
     return _PAGE.format(
         policy=_POLICY.format(scripts=f"{_hashed(bundle)} {_hashed(own)}", styles=_hashed(style)),
-        title=_text(title),
+        title=_text(title or heading),
+        above=f'<p class="note above">{_text(title)}</p>' if title else "",
+        heading=heading,
         style=style,
-        head=head,
+        head=_text(_about(said, date or f"{datetime.now(UTC):%Y-%m-%d}")),
         sections="\n".join(sections),
         numbers=_json(numbers),
         bundle=bundle,
@@ -162,8 +182,15 @@ def html(audit: Audit, *, title: str = "Audit") -> str:
     )
 
 
+def _about(said: Mapping[str, Any], date: str) -> str:
+    """Queries, answers, date and version, in a line."""
+    counts = [f"{said[name]:,} {name}" for name in ("queries", "answers") if said.get(name) is not None]
+    version = (said.get("versions") or {}).get("owkg")
+    return " · ".join([*counts, date, *([f"owkg {version}"] if version else [])])
+
+
 def _hashed(text: str) -> str:
-    """What a policy calls a script or a style sheet of this text."""
+    """The name of a script or a style sheet of this text in a policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -179,18 +206,21 @@ _PAGE = """\
 <style>{style}</style>
 </head>
 <body>
+<svg class="defs" aria-hidden="true"><defs><pattern id="hatch" width="7" height="7" \
+patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="7" height="7" fill="#FFFFFF" \
+fill-opacity=".45"/><path d="M0 0V7" stroke="#444444" stroke-width="1.6" stroke-opacity=".7"/>\
+</pattern></defs></svg>
 <header>
-<h1>{title}</h1>
+{above}<h1>{heading}</h1>
 <p class="note">{head}</p>
 </header>
 <div class="bar"><form>
 <label>Metric <select id="metric"></select></label>
-<label class="wide">Pair <select id="pair"></select></label>
 <button type="button" id="theme" aria-label="Change between light and dark">Dark</button>
 </form></div>
 <main>
-<noscript><p>Charts need JavaScript. The tables hold the same numbers.</p></noscript>
 {sections}
+<noscript><p>Charts need JavaScript. The tables hold the same numbers.</p></noscript>
 </main>
 <footer>Made by owkg. This page needs no network.</footer>
 <script type="application/json" id="numbers">{numbers}</script>
@@ -201,26 +231,41 @@ _PAGE = """\
 """
 
 _FIRST, _SECOND, _METRIC = (f'<b data-name="{name}"></b>' for name in ("first", "second", "metric"))
+_PAIR = f"{_FIRST} against {_SECOND}, {_METRIC}."
 _KINDS = (
     '<span><i class="first"></i>circles: on the known answers</span>'
-    '<span><i class="second"></i>diamonds: full test, implied where a sparsity is stated</span>'
+    '<span><i class="second"></i>diamonds: complete test, implied where a sparsity is stated</span>'
 )
 _KEY = f'<span><i class="first"></i>{_FIRST}</span><span><i class="second dashed"></i>{_SECOND}</span>'
-_SEEN = "<span><i></i>other models</span> Dotted: the value on the known answers. Bands: intervals."
+_SEEN = (
+    "<span><i></i>other models</span> Dotted: the value on the known answers. Bands: intervals. "
+    "Shaded: the stated sparsity. Vertical line: where the order breaks."
+)
 _MAP_NOTE = (
-    f"{_METRIC}. Blue: {_FIRST} is better. Orange: {_SECOND}. "
+    f"{_METRIC}. Blue: {_FIRST} is better. Orange: {_SECOND}. Hatched: outside the range you stated. "
     "Where nothing is drawn, no such correlation is feasible."
 )
+_CHOICE = '<p class="choice"><label>Pair <select id="pair"></select></label></p>'
+_EXPLORED = (
+    '<p id="explored" hidden>These are other assumptions than yours. '
+    '<button type="button" id="back">Back to the audit</button></p>'
+)
+_POINT = (
+    '<p id="point" aria-live="polite"></p><p class="inputs">'
+    '<label>Sparsity <input type="range" id="point-x" min="0" value="0"></label>'
+    '<label>Correlation, second minus first <input type="range" id="point-y" min="0" value="0"></label></p>'
+)
 _WEIGHTS = (
-    "Queries like these, for the wrong order to show with a probability of .05. The focus is the share of a "
-    "weight on the first rank. The best weight is fitted to these queries; the last column scores each half "
-    "of them by the weight of the other."
+    "Number of queries like these that show the right order with probability 0.95. The focus is the share of "
+    "a weight on the first rank. The best weight is fitted to these queries; the last column scores each "
+    "half of them with the weight of the other half."
 )
 _BREAKDOWN = (
-    "Certified: no labelling with fewer missing answers turns the order. Demonstrated: one that does. "
+    "Certified: no set of fewer missing answers reverses the order. Demonstrated: a set of so many does. "
     "A missing triple may be two of them, an answer to its head query and one to its tail query. "
-    "Share: of the certified answers among them and the known answers, those that judging found with them."
+    "Share: the certified answers, divided by these and the known answers together."
 )
+_POWER = "This assumes that the observed difference is the true one. Missing answers have no part in it."
 
 
 # Bytes of addresses that the engine of JavaScript in vl-convert asks for; with fewer it ends the process.
@@ -253,13 +298,13 @@ def _bundle() -> str:
 
 
 def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> dict[str, Any]:
-    """What the charts draw. The numbers of pairs are in tables, where they are only once."""
+    """The numbers that the charts draw. The maps of pairs are in a table, where they are only once."""
     said = ready.assumptions
+    level = said.get("level") or 0.95
     values = ready.models.select(
         "place", "model", "value", "ci_low", "ci_high", "full", "full_low", "full_high"
     )
     grid = ready.grid.select("place", "model", "sparsity", "full", "full_low", "full_high")
-    pairs = ready.pairs.with_row_index("id").select("id", "place", "first", "second", "required_queries")
     return {
         "labels": [plain_text(label) for label in labels],
         "models": _short(values),
@@ -267,16 +312,26 @@ def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> d
         "pairs": [
             {
                 "id": i,
-                "place": place,
-                "first": plain_text(first),
-                "second": plain_text(second),
-                "required": required,
-                "stated": words.limits(said, first, second),
+                "place": row["place"],
+                "first": plain_text(row["first"]),
+                "second": plain_text(row["second"]),
+                "required": row["required_queries"],
+                "breaks": row["breakdown_sparsity"],
+                "certified": row["certified"],
+                "p": words.p_said(row["p_value"]),
+                "turned": row["verdict"] == TURNED,
+                "shown": answers.is_shown(row, level),
+                "stated": words.limits(said, row["first"], row["second"]),
             }
-            for i, place, first, second, required in pairs.rows()
+            for i, row in enumerate(ready.pairs.iter_rows(named=True))
         ],
+        "power": [[None if np.isnan(p) else round(p, 5) for p in own] for own in power.values.tolist()],
         "sparsity": said.get("sparsity"),
+        "level": level,
         "asked": said.get("queries"),
+        "answers": said.get("answers"),
+        "found": (said.get("judged_labels") or [0])[0],
+        "counted": answers.COUNTED,
         "sparsities": box.axes[0].tolist(),
         "correlations": box.axes[1].tolist(),
         "queries": power.axes[0].tolist(),
@@ -347,23 +402,148 @@ def _said(text: str) -> str:
     return f'<p class="note">{_text(text)}</p>'
 
 
-def _section(name: str, heading: str, rests: str, *parts: str) -> str:
-    about = f'<p class="rests">{_text(rests)}</p>' if rests else ""
+def _section(name: str, heading: str, *parts: str) -> str:
     inner = "\n".join(parts)
-    return f'<section aria-labelledby="{name}">\n<h2 id="{name}">{heading}</h2>\n{about}\n{inner}\n</section>'
+    return f'<section aria-labelledby="{name}">\n<h2 id="{name}">{heading}</h2>\n{inner}\n</section>'
+
+
+def _listed(rows: Sequence[tuple[str, str]], kind: str = "") -> str:
+    """Terms with their definitions."""
+    inner = "".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in rows)
+    return f"<dl{f' class={kind}' if kind else ''}>{inner}</dl>" if inner else ""
+
+
+def _of_metric(label: str, many: bool) -> str:
+    """On paper, where all metrics are printed, which one a part is of."""
+    return f'<p class="note printed">{_text(label)}</p>' if many else ""
+
+
+def _answers(ready: Audit, labels: list[str]) -> str:
+    """The answer by each metric: a sentence, and the models as a ladder with the verdict on each step."""
+    level, found = ready.assumptions.get("level") or 0.95, []
+    pairs = ready.pairs.with_row_index("id")
+    for place, sentence in enumerate(answers.answers(ready)):
+        steps = {(row["first"], row["second"]): row for row in pairs.filter(place=place).to_dicts()}
+        rungs, before = [], None
+        for model, value in ready.models.filter(place=place).select("model", "value").rows():
+            row = steps.get((before, model))
+            if row is not None:
+                kind = answers.kind_of(row["verdict"])
+                rungs.append(
+                    f'<p class="link {kind}" data-link={row["id"]}><b>{kind}</b> '
+                    f"<span>{_text(answers.line(row, level))}</span></p></li>"
+                )
+            elif before is not None:
+                rungs.append("</li>")
+            rungs.append(
+                f"<li><span class=model>{_text(model)}</span> "
+                f"<span class=value>{words.number_text(value)}</span>"
+            )
+            before = model
+        ladder = "".join(rungs) + "</li>" * (before is not None)
+        found.append(
+            f'<div class="card" data-place={place}><p class="sentence">{_text(sentence)}</p>'
+            f'<ol class="ladder" aria-label="{_text(labels[place])}, the best first">{ladder}</ol>'
+            f"{_apart(ready, place)}</div>"
+        )
+    return "\n".join(found)
+
+
+def _apart(ready: Audit, place: int) -> str:
+    """The pairs that the ladder does not show and that do not hold."""
+    order = ready.models.filter(place=place)["model"].to_list()
+    near, named = set(pairwise(order)), {kind: [] for kind in list(answers.COUNTED)[1:]}
+    for first, second, verdict in (
+        ready.pairs.filter(place=place).select("first", "second", "verdict").iter_rows()
+    ):
+        kind = answers.kind_of(verdict)
+        if (first, second) not in near and kind in named:
+            named[kind].append(f"{first} over {second}")
+    parts = [
+        f"{', '.join(some[:_NAMED])}{f' and {len(some) - _NAMED} more' * (len(some) > _NAMED)} ({kind})"
+        for kind, some in named.items()
+        if some
+    ]
+    return f'<p class="note apart">Models further apart: {_text("; ".join(parts))}.</p>' if parts else ""
+
+
+def _steps(ready: Audit, labels: list[str]) -> str:
+    found = []
+    for place, label in enumerate(labels):
+        items = "".join(f"<li>{_coded(step)}</li>" for step in answers.steps(ready, place))
+        found.append(f"<div data-place={place}>{_of_metric(label, len(labels) > 1)}<ol>{items}</ol></div>")
+    return "\n".join(found)
+
+
+def _coded(text: str) -> str:
+    """Text with commands between back quotes as code; a name that has back quotes is as it is."""
+    return re.sub(r"`((?:owkg|--)[^`]*)`", r"<code>\1</code>", _text(text))
+
+
+def _inputs(box: _Curves) -> str:
+    """Inputs that change the assumptions to points of the grid."""
+    shown = []
+    for name, about, points in (
+        ("sparsity", "Sparsity", box.axes[0]),
+        ("correlation", _DIFFERENCE, box.axes[1]),
+    ):
+        ends = (
+            f'<label>{end} <input type="range" id="{name}-{end}" min="0" max="{len(points) - 1}" value="0"> '
+            f'<output id="{name}-{end}-value"></output></label>'
+            for end in ("from", "to")
+        )
+        shown.append(f"<fieldset><legend>{about}</legend>{''.join(ends)}</fieldset>")
+    return f'<form id="inputs" class="inputs"><p>{_TRY}</p>{"".join(shown)}</form>'
+
+
+_DIFFERENCE = "Correlation of the second model minus that of the first"
+_TRY = (
+    "Try other assumptions: the answer above follows. It uses the map below, which has the missing rates at "
+    "the middle of their range; the audit itself is over the whole range, and so may be more careful."
+)
+
+
+def _pastes(ready: Audit, labels: list[str]) -> str:
+    """A sentence about each pair, and a table of each metric."""
+    sentences = "".join(
+        f"<div data-only={i}>{_paste(f'sentence-{i}', answers.paper(row, ready))}</div>"
+        for i, row in enumerate(ready.pairs.iter_rows(named=True))
+    )
+    boards = "".join(
+        f"<div data-place={place}>{_of_metric(label, len(labels) > 1)}"
+        f"{_paste(f'latex-{place}', answers.leaderboard(ready, place))}</div>"
+        for place, label in enumerate(labels)
+    )
+    return (
+        f'<p class="note">About the pair {_FIRST} and {_SECOND}:</p>{sentences}'
+        rf'<p class="note">Table for LaTeX, with <code>\usepackage{{booktabs}}</code>:</p>{boards}'
+    )
+
+
+def _paste(name: str, text: str) -> str:
+    return (
+        f'<div class="paste"><pre id="{name}" tabindex="0">{_text(text)}</pre>'
+        f'<button type="button" data-copy="{name}">Copy</button></div>'
+    )
 
 
 def _figure(name: str, about: str, caption: str = "") -> str:
     """A place for a chart; what `caption` holds is HTML."""
     told = f'<figcaption class="key">{caption}</figcaption>' if caption else ""
+    save = "".join(
+        f'<button type="button" data-save="{form}" aria-label="Save this figure as {form.upper()}">'
+        f"{form.upper()}</button>"
+        for form in ("svg", "png")
+    )
     return (
         f'<figure>{told}<div class="chart" id="chart-{name}" role="img" data-about="{about}" '
-        f'aria-label="{about}"></div></figure>'
+        f'aria-label="{about}"></div><p class="save">{save}</p></figure>'
     )
 
 
 def _folded(summary: str, *parts: str) -> str:
-    return f"<details><summary>{summary}</summary>\n{''.join(parts)}\n</details>"
+    inner = "".join(parts)
+    return f"<details><summary>{summary}</summary>\n{inner}\n</details>" if inner else ""
 
 
 def _framed(inner: str, caption: str, name: str = "") -> str:
@@ -390,43 +570,26 @@ def _row(names: Sequence[Any], cells: Iterable[str], **marks: object) -> str:
     return f"<tr{said}>{heads}{''.join(f'<td>{cell}' for cell in cells)}"
 
 
-def _table(table: tables.ReportTable) -> str:
+def _table(table: tables.ReportTable, *, sortable: bool = False) -> str:
     rows = (
         _row(row[: table.names], map(_text, row[table.names :]), place=place)
         for row, place in zip(table.rows, table.places, strict=True)
     )
     body = f"<tbody>{chr(10).join(rows)}</tbody>"
-    return _framed(_head(table.columns, table.names) + body, table.caption)
+    return _framed(_head(table.columns, table.names) + body, table.caption, "table-pairs" if sortable else "")
 
 
-def _verdicts(ready: Audit) -> str:
-    """The count of each verdict, and of each pair a sentence and what it rests on."""
-    counted = tables.verdicts_table(ready)
-    rows = "\n".join(_row(row[:1], row[1:]) for row in counted.rows)
-    count = _framed(f"{_head(counted.columns, 1)}<tbody>{rows}</tbody>", counted.caption)
-    values = {
-        (model, label): value for model, label, value in ready.models.select("model", "label", "value").rows()
-    }
-    kinds = {verdict: f"v{i}" for i, verdict in enumerate(VERDICTS)}
-    items = "\n".join(
-        f'<li data-place={row["place"]} class="{kinds.get(row["verdict"], "")}">'
-        f"<strong>{_text(row['first'])} over {_text(row['second'])}: {_text(words.verdict(row))}</strong>"
-        f"{_text(words.sentence(row, values))} "
-        f'<span class="rests">{_text(words.pair_rests(row, ready.assumptions))}</span></li>'
-        for row in ready.pairs.iter_rows(named=True)
+def _without(table: tables.ReportTable, columns: Sequence[str]) -> tables.ReportTable:
+    """A table without some of its columns."""
+    keep = [i for i, name in enumerate(table.columns) if name not in columns]
+    return table._replace(
+        columns=[table.columns[i] for i in keep], rows=[[row[i] for i in keep] for row in table.rows]
     )
-    few = ready.pairs.group_by("place").len()["len"].max() or 0
-    shown = " open" if isinstance(few, int) and few <= _OPEN else ""
-    sentences = (
-        f"<details{shown}><summary>Each pair in a sentence</summary><ul class=verdicts>{items}</ul></details>"
-    )
-    notes = "".join(f'<p class="note">{_text(note)}</p>' for note in ready.assumptions.get("notes") or ())
-    return count + sentences + notes
 
 
 def _map(box: _Curves, called: list[str]) -> str:
     """The map of every pair; the page shows one. An empty audit has none."""
-    head = _head(["correlation, second less first", *(f"sparsity {x:.3g}" for x in box.axes[0])], 1)
+    head = _head(["correlation, second minus first", *(f"sparsity {x:.3g}" for x in box.axes[0])], 1)
     whole = np.vectorize(_probability, otypes=[object])(box.values) if box.values.size else box.values
     bodies = []
     for i, name in enumerate(called):
@@ -436,19 +599,21 @@ def _map(box: _Curves, called: list[str]) -> str:
             for y, cells in zip(box.axes[1], whole[i].T, strict=True)
         )
         bodies.append(f"<tbody data-only={i}>{title}{''.join(rows)}</tbody>")
-    caption = "Probability that the first is better on the full test; columns are sparsities"
+    caption = "Probability that the first is better on the complete test; columns are sparsities"
     return _framed(head + "\n".join(bodies), caption, "table-box")
 
 
 def _powers(power: _Curves, pairs: pl.DataFrame) -> str:
-    """A row for each pair, a column for each number of queries."""
+    """A row for each pair, a column for some numbers of queries: as many as paper has room for."""
+    counts = power.axes[0]
+    some = np.unique(np.linspace(0, len(counts) - 1, _COUNTS).round().astype(int)) if len(counts) else []
     rows = (
-        _row((label, first, second), (_probability(p, 4) for p in power.values[i]), place=place, pair=i)
+        _row((label, first, second), (_probability(p, 4) for p in power.values[i][some]), place=place)
         for i, (first, second, label, place) in enumerate(
             pairs.select("first", "second", "label", "place").rows()
         )
     )
-    head = _head(["metric", "first", "second", *(f"{count:,.0f} queries" for count in power.axes[0])], 3)
+    head = _head(["metric", "first", "second", *(f"{count:,.0f} queries" for count in counts[some])], 3)
     caption = "Probability that so many queries show the wrong order"
     return _framed(head + f"<tbody>{chr(10).join(rows)}</tbody>", caption, "table-power")
 
@@ -458,14 +623,14 @@ def _probability(value: float, digits: int = 3) -> str:
 
 
 def _facts(ready: Audit, called: list[str]) -> str:
-    """Some of the facts that turn the order of each pair."""
+    """Some of the facts that reverse the order of each pair."""
     columns = [
         name for name in ("query", "side", "entity", "relation", "answer") if name in ready.facts.columns
     ]
     of = ready.pairs.select("first", "second", "label").with_row_index("id")
     facts = of.join(ready.facts, on=["first", "second", "label"], maintain_order="left_right")
     if facts.is_empty():
-        return _said("None is at hand.")
+        return _said("No such answers were found.")
     most = int(np.clip(_FACTS // facts["id"].n_unique(), _FEWEST, _MOST))
     bodies = []
     for i, name in enumerate(called):
@@ -477,12 +642,5 @@ def _facts(ready: Audit, called: list[str]) -> str:
         more = f"; {most:,} of {len(own):,} answers" if len(own) > most else f"; {len(own):,} answers"
         title = f'<tr><th scope="rowgroup" class=name colspan={len(columns)}>{_text(name + more)}'
         bodies.append(f"<tbody data-only={i}>{title}{rows}</tbody>")
-    caption = "Facts that, were they true, turn the order"
+    caption = "Answers that would reverse the order, to judge first"
     return _framed(_head(columns, len(columns)) + "\n".join(bodies), caption, "table-facts")
-
-
-def _protocol(ready: Audit) -> str:
-    rows = "".join(
-        f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in words.protocol(ready.assumptions)
-    )
-    return f"<dl>{rows}</dl>"

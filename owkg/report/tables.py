@@ -1,13 +1,13 @@
-"""Tables of an audit as text: what HTML, Markdown and LaTeX print alike."""
+"""Tables of an audit as text: the same cells for HTML, Markdown and LaTeX."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
-from owkg.auditing.result import VERDICTS, Audit
+from owkg.auditing.result import Audit
 from owkg.report import words
-from owkg.report.words import NONE, certified, chance_text, demonstrated, estimate_text, number_text
+from owkg.report.words import NONE, certified, chance_text, demonstrated, estimate_text, number_text, p_text
 
 
 class ReportTable(NamedTuple):
@@ -48,7 +48,7 @@ def pairs_table(audit: Audit) -> ReportTable:
     frame = audit.pairs
     columns = {
         "difference": [estimate_text(*row) for row in frame.select("difference", "ci_low", "ci_high").rows()],
-        "p": [number_text(value, 3) for value in frame["p_value"]],
+        "p": [p_text(value) for value in frame["p_value"]],
         **_facts(audit),
         "P(first better)": [
             chance_text(*row) for row in frame.select("probability_low", "probability_high").rows()
@@ -69,12 +69,12 @@ def pairs_table(audit: Audit) -> ReportTable:
 
 
 def breakdown_table(audit: Audit) -> ReportTable:
-    """How many facts turn the order of each pair of a prepared audit."""
-    return _table("Answers that turn the order", audit.pairs, ["first", "second"], _facts(audit))
+    """The number of facts that reverse the order of each pair of a prepared audit."""
+    return _table("Answers that reverse the order", audit.pairs, ["first", "second"], _facts(audit))
 
 
 def grid_table(audit: Audit) -> ReportTable:
-    """What each sparsity implies, of a prepared audit."""
+    """The full-test metric that each sparsity implies, of a prepared audit."""
     frame = audit.grid
     columns = {
         "sparsity": [number_text(value, 3) for value in frame["sparsity"]],
@@ -84,32 +84,24 @@ def grid_table(audit: Audit) -> ReportTable:
     return _table("Full-test metric implied at each sparsity, [intervals]", frame, ["model"], columns)
 
 
-def verdicts_table(audit: Audit) -> ReportTable:
-    """How many pairs of each metric have each verdict that occurs, of a prepared audit."""
-    told = audit.pairs.select("place", verdict=pl.col("verdict").fill_null("no verdict"))
-    kinds = [kind for kind in (*VERDICTS, "no verdict") if kind in told["verdict"]]
-    names = words.labels(audit)
-    rows = [
-        [label, *(str(len(told.filter(place=place, verdict=kind))) for kind in kinds)]
-        for place, label in enumerate(names)
-    ]
-    return ReportTable("Pairs by verdict", ["metric", *kinds], rows, 1, list(range(len(names))))
-
-
 def weights_table(audit: Audit) -> ReportTable:
-    """Queries that each pair requires, by usual metrics and by the best weight of each focus."""
+    """Queries that each pair requires, by usual metrics and by the best weight of each focus.
+
+    Focuses that give one best weight share a row.
+    """
     rows = [
         [row["first"], row["second"], row["average"], row["metric"]]
         + [number_text(row["least_focus"] if row["focus"] is None else row["focus"])]
         + [NONE if row[name] is None else f"{row[name]:,.0f}" for name in ("required_queries", "held_out")]
         for row in audit.weights.iter_rows(named=True)
     ]
+    rows = [list(row) for row in dict.fromkeys(map(tuple, rows))]
     heads = ["first", "second", "average", "metric", "focus", "on these queries", "on other queries"]
     return ReportTable("Queries required to show that the first is ahead", heads, rows, 4, [None] * len(rows))
 
 
 def judged_table(audit: Audit) -> ReportTable:
-    """What judgements say of each system, of all queries and by side and category; no rows without them."""
+    """The results of judging for each system, over all queries and by side and category; may be empty."""
     kinds = {
         "sparsity": "sparsity",
         "P(found | known)": "test_strength",
@@ -125,12 +117,12 @@ def judged_table(audit: Audit) -> ReportTable:
         for row in audit.judged.iter_rows(named=True)
     ]
     heads = ["model", "side", "category", "queries", "known", "found", *kinds]
-    caption = "What judgements say of missing answers, [intervals]"
+    caption = "Results of judging, [intervals]"
     return ReportTable(caption, heads, rows, 3, [None] * len(rows))
 
 
 def plans_table(audit: Audit) -> ReportTable:
-    """What further judgements would show, by design; no rows without lists."""
+    """The intervals that further judgements would give, by design; no rows without lists."""
     rows = [
         [row["metric"], f"{row['unit']}:{row['count']}"]
         + [number_text(row[name], 3) for name in ("width", "width_pair")]

@@ -1,6 +1,7 @@
 """The report as Markdown and LaTeX, and as a file."""
 
 import re
+from functools import partial
 from os import PathLike
 
 from owkg import checks
@@ -8,6 +9,7 @@ from owkg.auditing.result import Audit
 from owkg.errors import ArgumentError
 from owkg.files.storage import written_aside
 from owkg.report import tables, words
+from owkg.report.answer import answers
 from owkg.report.page import html
 from owkg.terminal.latex import latex_escaped as escaped
 from owkg.terminal.latex import tabular
@@ -16,7 +18,7 @@ from owkg.terminal.markdown import table as markdown_table
 
 
 def markdown(audit: Audit) -> str:
-    """The leaderboard and the pairs as tables of Markdown, each with what it rests on.
+    """The answer, and the leaderboard and the pairs as tables of Markdown with what they rest on.
 
     Args:
         audit: to report.
@@ -24,8 +26,9 @@ def markdown(audit: Audit) -> str:
     Returns:
         Text that ends with a new line; names are escaped.
     """
-    found = []
-    for table, caption in _tables(audit):
+    ready = words.prepared(audit)
+    found = [f"{marked(sentence)}\n" for sentence in answers(ready)]
+    for table, caption in _tables(ready):
         found += [f"{marked(caption)}\n", markdown_table(table.columns, table.rows, table.names), ""]
     return "\n".join(found)
 
@@ -37,10 +40,10 @@ def latex(audit: Audit) -> str:
         audit: to report.
 
     Returns:
-        Text that ends with a new line, for a document with `\usepackage{booktabs}`; names are escaped.
+        Text that ends with a new line; the document needs `\usepackage{booktabs}`; names are escaped.
     """
     found = [r"% needs \usepackage{booktabs}"]
-    for table, caption in _tables(audit):
+    for table, caption in _tables(words.prepared(audit)):
         rows = [
             [*map(_in_latex, row[: table.names]), *(_minus(_in_latex(cell)) for cell in row[table.names :])]
             for row in table.rows
@@ -59,19 +62,20 @@ ENDINGS = (".html", ".md", ".tex")
 """Of files that `write_report` writes."""
 
 
-def write_report(audit: Audit, path: str | PathLike[str]) -> None:
+def write_report(audit: Audit, path: str | PathLike[str], *, title: str = "") -> None:
     """A report as a file: HTML, Markdown or LaTeX by the ending .html, .md or .tex.
 
     Args:
         audit: to report.
         path: of the file; it is written whole or not at all.
+        title: above the heading of a page, such as the data set; other forms have none.
 
     Raises:
         ValueError: if the ending is another one, or the packages of HTML reports are not installed.
         OSError: if the file cannot be written.
     """
     place = checks.path("path", path)
-    forms = dict(zip(ENDINGS, (html, markdown, latex), strict=True))
+    forms = dict(zip(ENDINGS, (partial(html, title=title), markdown, latex), strict=True))
     if place.suffix not in forms:
         raise ArgumentError("path", f"must end with {', '.join(forms)}, got {str(place)!r}.")
     text = forms[place.suffix](audit)
@@ -79,9 +83,8 @@ def write_report(audit: Audit, path: str | PathLike[str]) -> None:
         aside.write_text(text, encoding="utf-8")
 
 
-def _tables(audit: Audit) -> list[tuple[tables.ReportTable, str]]:
-    """Each table with its caption, which says what it rests on."""
-    ready = words.prepared(audit)
+def _tables(ready: Audit) -> list[tuple[tables.ReportTable, str]]:
+    """Each table of a prepared audit with its caption, which says what it rests on."""
     rests = words.rests(ready)
     found = [("models", tables.models_table(ready)), ("pairs", tables.pairs_table(ready))]
     if len(ready.judged):
@@ -101,4 +104,4 @@ def _in_latex(text: object) -> str:
 
 def _minus(cell: str) -> str:
     """The signs of numbers as those of mathematics."""
-    return re.sub(r"(?<![\w-])-(?=[\d.])", "$-$", cell)
+    return re.sub(r"(?<![\w-])([<>-])(?=\s?[\d.])", r"$\1$", cell)

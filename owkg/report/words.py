@@ -1,4 +1,4 @@
-"""What an audit says, in sentences, each with what it rests on."""
+"""The numbers and the assumptions of an audit, in words."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from owkg.auditing.result import HOLDS, HOLDS_IF_FOUND, Audit, metric_name, verdict_in_words
+from owkg.auditing.result import Audit, metric_name, verdict_in_words
 from owkg.pools.design import Design
 from owkg.terminal import tables
 
@@ -59,6 +59,18 @@ def estimate_text(value: float | None, low: float | None, high: float | None) ->
     return f"{number_text(value)} [{number_text(low)}, {number_text(high)}]"
 
 
+def p_text(value: float | None) -> str:
+    """A p-value; one at the floor of the randomisation test as less than 0.0002."""
+    if value is None:
+        return NONE
+    return "<\u00a00.0002" if value < 0.0002 else f"{value:.4f}"
+
+
+def p_said(value: float | None) -> str:
+    """A p-value within a sentence."""
+    return f"p = {p_text(value)}".replace("= <", "<")
+
+
 def chance_text(low: float | None, high: float | None) -> str:
     """The smallest and the largest of some probabilities."""
     return NONE if low is None or high is None else tables.probability_range(low, high)
@@ -77,9 +89,31 @@ def demonstrated(value: int | None, searched: bool) -> str:
 
 
 def rests(audit: Audit) -> dict[str, str]:
-    """What each part of a prepared audit rests on, in a sentence or two, by the name of its frame."""
+    """The assumptions of each table of a prepared audit, in a sentence or two, by the name of its frame."""
     said = audit.assumptions
-    sparsity, correlation, error = _sparsity(said), _correlation(said), _error(said)
+    level = said.get("level")
+    over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
+    known, rest, labels = known_text(said), model_text(said), labels_text(said)
+    return {
+        "models": f"Rests on {known}; {over}. Nothing is assumed of what is missing."
+        + f" Strength and full test rest on {rest}." * audit.models["full"].is_not_null().any(),
+        "judged": judged_text(said),
+        "plans": plans_rest(said),
+        "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers rest on no model.{labels} "
+        f"Probabilities and what breaks the order rest on {rest}; "
+        "queries required, on what is observed being the truth.",
+    }
+
+
+def known_text(said: Mapping[str, Any]) -> str:
+    """The observed answers, queries and ranks."""
+    counts = _counted(said, "answers"), _counted(said, "queries")
+    return f"the known answers ({counts[0]}) to {counts[1]} queries, {_ranks(said)}"
+
+
+def model_text(said: Mapping[str, Any]) -> str:
+    """The assumptions about missing answers."""
+    sparsity = sparsity_text(said)
     if said.get("sparsity") is None:
         least = said.get("sparsity_at_least")
         why = (
@@ -88,66 +122,45 @@ def rests(audit: Audit) -> dict[str, str]:
             else f"judging shows no more than that it is at least {least:.3g}"
         )
         sparsity = f"the sparsities of a grid ({why})"
-    level = said.get("level")
-    over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
-    counts = _counted(said, "answers"), _counted(said, "queries")
-    known = f"the known answers ({counts[0]}) to {counts[1]} queries, {_ranks(said)}"
-    rest = f"on {sparsity}, {correlation}, {_unevenness(said)}, and {_MODEL} ({error})"
-    box = "No box is stated." if said.get("sparsity") is None else f"Outlined: {sparsity}, {correlation}."
-    band = " Shaded: the stated sparsity." if said.get("sparsity") is not None else ""
-    middle = correlation if said.get("correlation") is None else f"the middle of {correlation}"
-    depth = said.get("lists")
-    lists = (
-        "There are no lists: the certificate is for the worst ones, and nothing is demonstrated."
-        if depth is None
-        else f"Demonstrated from lists of depth {depth}."
-    )
+    return f"{sparsity}, {correlation_text(said)}, {_unevenness(said)}, and {_MODEL} ({_error(said)})"
+
+
+def labels_text(said: Mapping[str, Any]) -> str:
+    """How many judged labels breakdown numbers start from, as a sentence after a space; "" without any."""
     found, rejected = said.get("judged_labels") or (0, 0)
-    labels = f" Judged labels count: {found:,} found answers, {rejected:,} candidates that can be none." * (
-        found + rejected > 0
+    counted = f" Judged labels count: {found:,} found answers, {rejected:,} candidates that can be none."
+    return counted if found + rejected else ""
+
+
+def assumed(said: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(name, what is assumed) of everything that verdicts rest on, each once."""
+    depth, level = said.get("lists"), said.get("level")
+    lists = (
+        "None given: the lower bounds hold for the worst lists, and no example is searched."
+        if depth is None
+        else f"Depth {depth}. Answers that reverse an order are searched among their candidates."
     )
-    return {
-        "verdicts": f"Rests on {known}, and where missing answers are assumed, {rest}. "
-        "Each sentence says which.",
-        "models": f"Rests on {known}; {over}. Nothing is assumed of what is missing."
-        + f" Strength and full test rest {rest}." * audit.models["full"].is_not_null().any(),
-        "grid": f"Rests on {_MODEL} with the sparsity of the axis and {middle}; {error}.{band}",
-        "box": f"Rests on {_MODEL} with the sparsity and correlations of the axes; {error}. {box}",
-        "breakdown": f"Rests on {known}; on no model of what is missing.{labels} {lists}",
-        "facts": f"Rests on no model of what is missing.{labels} {lists}",
-        "judged": _of_judged(said),
-        "plans": plans_rest(said),
-        "power": "Rests on what is observed being the truth, and on queries drawn like these. "
-        "Missing answers have no part in it.",
-        "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers rest on no model.{labels} "
-        f"Probabilities and what breaks the order rest {rest}; "
-        "queries required, on what is observed being the truth.",
-    }
+    over = "Over queries" if level is None else f"{100 * level:g} %, over queries"
+    return [
+        ("Observed", _sentence(known_text(said))),
+        ("Missing answers", _sentence(sparsity_text(said))),
+        ("Missing and retrieved", _sentence(correlation_text(said))),
+        ("Missing rates", _sentence(_unevenness(said))),
+        ("Model", f"Complete-test values and probabilities rest on {_MODEL}, {_error(said)}."),
+        ("Lists", lists + labels_text(said)),
+        ("Intervals", f"{over}. Queries are the sampling unit."),
+    ]
 
 
 def plans_rest(said: Mapping[str, Any]) -> str:
-    """What the plans of further judgements rest on, and the commands that carry them out."""
+    """The assumptions of plans of further judgements, and the commands that carry them out."""
     depth = said.get("plan")
     return (
-        f"Of the pool of the first {depth} answers in every list, judged completely; medians over systems "
+        f"For the pool of the first {depth} answers in every list, judged completely; medians over systems "
         "and over pairs. Widths rest on a prediction of the labels by the known answers; the intervals "
         "themselves will rest on the random draw alone. To carry a line out: owkg pool --draw with its "
         "second column, and that depth; label the sheet; owkg estimate --pool."
     )
-
-
-def sentence(row: Mapping[str, Any], values: Mapping[tuple[str, str], float | None]) -> str:
-    """The order of a pair as it is observed.
-
-    Args:
-        row: of `Audit.pairs`, prepared.
-        values: of each model and label.
-    """
-    first, second, label = row["first"], row["second"], row["label"]
-    read = [number_text(values.get((name, label))) for name in (first, second)]
-    text = f"{first} reads {read[0]} by {label}, {second} {read[1]}"
-    text += f": a difference of {estimate_text(row['difference'], row['ci_low'], row['ci_high'])}"
-    return text + ("." if row["p_value"] is None else f", p = {row['p_value']:.3g}.")
 
 
 def verdict(row: Mapping[str, Any]) -> str:
@@ -155,44 +168,8 @@ def verdict(row: Mapping[str, Any]) -> str:
     return verdict_in_words(row["verdict"], row["refuted"]) if row["verdict"] else "no verdict"
 
 
-def pair_rests(row: Mapping[str, Any], said: Mapping[str, Any]) -> str:
-    """What the verdict on a pair rests on.
-
-    Args:
-        row: of `Audit.pairs`.
-        said: the assumptions.
-    """
-    found = []
-    if row["certified"] is None:
-        found.append("No number of missing answers turns it.")
-    elif row["certified"]:
-        found.append(f"Fewer than {row['certified']:,} missing answers do not turn it, whatever they are.")
-    if row["demonstrated"]:
-        found.append(f"{row['demonstrated']:,} answers are at hand that would turn it.")
-    low, high = row["probability_low"], row["probability_high"]
-    if row["verdict"] != HOLDS and low is not None and high is not None:
-        found.append(
-            f"{row['first']} is the better one on the full test with probability {chance_text(low, high)}."
-        )
-    sparsity, models = _sparsity(said), (row["first"], row["second"])
-    model = f"{_unevenness(said)}, and {_MODEL} ({_error(said)})"
-    if row["verdict"] == HOLDS:
-        if said.get("sparsity") is not None:
-            found.append(f"Rests on {sparsity}, for how many answers are missing at most; on no model.")
-        else:
-            found.append("Rests on nothing that is missing.")
-    elif low is None and str(row["verdict"]).startswith(HOLDS_IF_FOUND):
-        least = f"a sparsity of what was found ({said.get('sparsity_at_least') or 0:.3g}) and no more"
-        found.append(f"Rests on {least}, {_correlation(said, models)}, {model}.")
-    elif low is None:
-        found.append(f"Rests on the known answers alone, with {sparsity}.")
-    else:
-        found.append(f"Rests on {sparsity}, {_correlation(said, models)}, {model}.")
-    return " ".join(found)
-
-
 def protocol(said: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, what is said) of every assumption but the notes."""
+    """(name, value) of every assumption except the notes."""
     some = {name: value for name, value in said.items() if name != "notes"}
     if some.get("judged_labels"):  # two counts, not a range
         found, rejected = some["judged_labels"]
@@ -231,8 +208,12 @@ def _is_range(value: list | tuple) -> bool:
     return len(value) == 2 and all(isinstance(end, int | float) for end in value)
 
 
-def _of_judged(said: Mapping[str, Any]) -> str:
-    """What the numbers from judgements rest on."""
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def judged_text(said: Mapping[str, Any]) -> str:
+    """The assumptions of the numbers from judgements."""
     if said.get("design") == Design.COMPLETE:
         return f"Rests on {Design.COMPLETE.in_words}, as it is stated; intervals over queries."
     return (
@@ -246,7 +227,8 @@ def _range(ends: list | tuple) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _sparsity(said: Mapping[str, Any]) -> str:
+def sparsity_text(said: Mapping[str, Any]) -> str:
+    """The stated sparsity, and where it is from."""
     if said.get("sparsity_at_least") is not None:
         least = f"a sparsity of at least {said['sparsity_at_least']:.3g}, with no upper end"
         return f"{least} ({said.get('sparsity_from')})"
@@ -256,11 +238,11 @@ def _sparsity(said: Mapping[str, Any]) -> str:
     return f"a sparsity of {_range(said['sparsity'])}" + (f" ({source})" if source else "")
 
 
-def _correlation(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
-    """Of some models, where each has its own."""
+def correlation_text(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
+    """The stated correlation; of some models, where each has its own."""
     stated = said.get("correlation")
     if stated is None:
-        return "a correlation of 0 (none is stated: missing and found are taken as independent)"
+        return "a correlation of 0 (none is stated: missing and retrieved are taken as independent)"
     if not isinstance(stated, Mapping):
         return f"a correlation of {_range(stated)}"
     if not models:
@@ -272,7 +254,7 @@ def _correlation(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
 def _unevenness(said: Mapping[str, Any]) -> str:
     ends = said.get("unevenness")
     if not ends:
-        return "missing rates of queries of which nothing is said"
+        return "missing rates of queries that may differ in any way"
     if max(ends) == 0:
         return "one missing rate for all queries"
     source = said.get("unevenness_from")

@@ -268,6 +268,28 @@ def test_weights_are_those_of_the_two_tables():
     assert audit(few, "mrr", test="t").weights.is_empty()
 
 
+@pytest.mark.parametrize("ties", ["optimistic", "realistic", "pessimistic", "exact"])
+def test_queries_required_are_those_of_the_pairs_under_every_tie_rule(ties):
+    tied = {
+        name: frame.with_columns(pessimistic=pl.min_horizontal(pl.col("optimistic") + 1 + i, "candidates"))
+        for i, (name, frame) in enumerate(SYSTEMS.items())
+    }
+    one = audit(tied, "mrr", average=["answers", "queries"], test="t", ties=ties)
+    both = one.pairs.join(one.weights, on=["first", "second", "metric", "average"])
+    assert both["required_queries"].to_list() == both["required_queries_right"].to_list()
+    assert both["required_queries"].n_unique() == len(both) == 2
+
+
+def test_best_weights_take_half_ranks():
+    near = [table(drawn(strength, SIZES, 7), SIZES) for strength in (0.5, 0.47)]
+    tied = [frame.with_columns(pessimistic=pl.col("optimistic") + i) for i, frame in enumerate(near)]
+    plain, half = (
+        best_weight_of(*both, metrics="mrr").metrics["required_queries"].item() for both in (near, tied)
+    )
+    one = audit(dict(zip("ba", tied, strict=True)), "mrr", test="t")
+    assert one.pairs["required_queries"].item() == half != plain
+
+
 SURE, UNSURE, TURNS = (
     {"probability_low": low, "probability_high": high} for low, high in ((0.96, 0.99), (0.9, 0.99), (0, 0.04))
 )

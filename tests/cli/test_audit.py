@@ -69,11 +69,13 @@ def test_a_figure(call, refused, tmp_path):
 def test_files(call, answer, refused, tmp_path):
     out, page, text = tmp_path / "audited", tmp_path / "audit.html", tmp_path / "audit.md"
     options = ("--metric", "mrr", "--test", "t", *LISTED, "--judged", "judgements.qrels", "--out", out)
-    code, printed, err = call("audit", *RUNS, *options, "--report", page, "--report", text)
+    reports = ("--report", page, "--report", text, "--title", "Words & things")
+    code, printed, err = call("audit", *RUNS, *options, *reports)
     assert code == 0
     assert "what judgements say" in printed
     assert f"wrote {page}" in err
     assert "<!DOCTYPE html>" in page.read_text()[:20]
+    assert "<title>Words &amp; things</title>" in page.read_text()
     assert "one" in text.read_text()
     told = json.loads((out / "audit.json").read_text())
     assert set(told) == {"models", "pairs", "judged", "plans", "assumptions"}
@@ -294,6 +296,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
             ("--judged", "one.run", "--kg", "graph"),
             "one.run, line 1: must be lines `query 0 answer relevance` (TREC)",
         ),
+        (("--title", "x", "--report", "a.md"), "--title must come with a report that ends in .html"),
         (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),
         (("--judged", "nowhere.qrels", "--kg", "graph"), "No such file or directory: 'nowhere.qrels'"),
         (("--judged", "graph", "--kg", "graph"), "graph: holds no metadata.json."),

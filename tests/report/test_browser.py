@@ -3,11 +3,14 @@
 import re
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 
 import polars as pl
 import pytest
 
 from owkg import report
+from owkg.auditing.tables import GIVEN, Box, _verdicts
+from owkg.report.answer import kind_of
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -138,6 +141,7 @@ def test_another_pair_has_another_map(opened, audit, names):
 
     def own(first, second):
         box = audit.box.filter(first=first, second=second, metric="mrr")
+        box = box.filter(pl.col("correlation_difference").abs() < 0.25)  # the map is cropped
         return sorted(box["probability"].drop_nulls())
 
     assert chances() == pytest.approx(own(names[0], names[1]), abs=5.1e-4)
@@ -159,22 +163,22 @@ def test_another_metric_keeps_the_pair_and_changes_all(opened, names):
     shown.drawn()
     assert shown.page.input_value("#pair") == "4"
     assert {name: (shown.of(name), labels(shown, name)) for name in before} != before
-    shown.page.click("text=Table of all pairs")
     rows = shown.page.eval_on_selector_all(
-        "#pairs ~ details tbody tr",
-        "(all) => all.filter((row) => row.offsetParent).map((row) => row.innerText)",
+        "#table-pairs tbody tr",
+        "(all) => all.filter((row) => row.offsetParent).map((row) => row.textContent)",
     )
     assert len(rows) == 3
     assert all(row.startswith("hits@10") for row in rows)
+    assert shown.page.inner_text(".card:not([hidden]) .sentence").startswith("By hits@10, 1 of 3")
     assert shown.wrong == []
 
 
 def test_a_table_opens_and_is_read(opened, audit):
     shown = opened()
-    table = shown.page.locator("section:has(#box) details")
-    assert not table.locator("table").is_visible()
+    table = shown.page.locator("details:has(#table-box)")
+    assert not table.locator("#table-box").is_visible()
     table.locator("summary").click()
-    assert table.locator("table").is_visible()
+    assert table.locator("#table-box").is_visible()
     row = shown.page.locator("#table-box tbody:not([hidden]) tr").nth(3)
     own = audit.box.head(35).sort("correlation_difference", "sparsity")["probability"].to_list()
     assert [float(text) for text in row.locator("td").all_inner_texts()] == pytest.approx(
@@ -231,6 +235,7 @@ def test_sixty_six_pairs_are_drawn(opened, make, tmp_path):
     assert shown.wrong == []
     assert all(len(shown.of(name)) > 5 for name in FIGURES)
     assert shown.page.locator("#table-box tbody:not([hidden])").count() == 1
+    assert shown.page.locator(".card:not([hidden]) .link").count() == 11
 
 
 def test_where_nothing_is_stated_nothing_is_shaded_or_outlined(opened, make, tmp_path):
@@ -239,9 +244,14 @@ def test_where_nothing_is_stated_nothing_is_shaded_or_outlined(opened, make, tmp
     report.write_report(replace(audit, models=audit.models.with_columns(empty)), tmp_path / "none.html")
     shown, stated = opened(tmp_path / "none.html"), opened()
     assert shown.wrong == []
-    for name, more in (("chart-grid", 1), ("chart-box", 2)):
+    # The band of the sparsity; the outline, its halo, and the hatching around it.
+    for name, more in (("chart-grid", 1), ("chart-box", 6)):
         rectangles = [len(each.of(name, "fill", ".mark-rect path")) for each in (shown, stated)]
         assert rectangles[1] - rectangles[0] == more
+    hatched = [
+        each.of("chart-box", "fill", ".mark-rect path").count("url(#hatch)") for each in (shown, stated)
+    ]
+    assert hatched == [0, 4]
     points = [len(each.of("chart-models", "fill", ".mark-symbol path")) for each in (shown, stated)]
     assert points == [3, 6]
 
@@ -253,6 +263,7 @@ def test_an_audit_without_pairs_draws_what_there_is(opened, audit, tmp_path):
     assert shown.wrong == []
     assert len(shown.of("chart-models")) > 5
     assert not shown.page.locator("#chart-box").is_visible()
+    assert not shown.page.locator("#point").is_visible()
 
 
 def test_nothing_else_runs_on_the_page(opened, audit, tmp_path):
@@ -264,7 +275,7 @@ def test_nothing_else_runs_on_the_page(opened, audit, tmp_path):
     added = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
     path.write_text(whole.replace("<main>", f"<main>{added}<style>body {{ display: none }}</style>"))
     shown = opened(path)
-    assert shown.page.title() == "Audit"
+    assert shown.page.title() == "Is the ranking of these 3 models safe?"
     assert shown.page.is_visible("h1")
     assert len([text for text in shown.wrong if "Content Security Policy" in text]) >= 3
 
@@ -276,3 +287,169 @@ def test_a_tooltip_has_a_style(opened):
     style = tooltip.evaluate("(one) => [getComputedStyle(one).position, getComputedStyle(one).zIndex]")
     assert style == ["fixed", "1000"]
     assert shown.wrong == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_answer_is_on_the_first_screen(opened, width):
+    shown = opened(viewport={"width": width, "height": 800})
+    card = shown.page.locator(".card:not([hidden])").bounding_box()
+    assert 0 < card["y"] < card["y"] + card["height"] <= 800
+    assert shown.page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_other_assumptions_change_the_answer_and_back(opened, audit, names):
+    shown = opened()
+    card = shown.page.locator(".card:not([hidden])")
+    before, starts = card.inner_text(), shown.page.locator("#inputs output").all_inner_texts()
+    assert starts == ["0.20", "0.60", "-0.10", "0.10"]  # the grid around 0.2 to 0.5, and -0.1 to 0.1
+    for key, name in (("Home", "sparsity-to"), ("End", "correlation-from")):
+        shown.page.focus(f"#{name}")
+        shown.page.keyboard.press(key)
+    ends = shown.page.locator("#inputs output").all_inner_texts()
+    assert ends == ["0.00", "0.00", "0.30", "0.30"]  # the other end goes along
+    box = audit.box.filter(first=names[0], second=names[1], metric="mrr", sparsity=0.0)
+    assert box.filter(pl.col("correlation_difference") > 0.25)["probability"].to_list() == [None]
+    # Certified are 34 answers, and none is missing at a sparsity of 0.
+    assert f"{names[0]} stays ahead: at least 34 missing answers" in card.inner_text()
+    shown.page.focus("#sparsity-from")
+    shown.page.keyboard.press("End")
+    told = audit.box.filter(first=names[0], second=names[1], metric="mrr", sparsity=0.8)
+    told = told.filter(pl.col("correlation_difference") > 0.25)["probability"].item()
+    assert 0.0001 < told < 0.0005
+    better = f"{names[0]} is better on the complete test with probability less than 0.001."
+    assert f"{names[1]} is ahead on the complete test: {better}" in card.inner_text()
+    assert "By mrr, 1 of 3 comparisons holds under these assumptions, 2 are reversed" in card.inner_text()
+    shown.page.click("#back")
+    assert card.inner_text() == before
+    assert shown.page.locator("#inputs output").all_inner_texts() == starts
+    assert shown.wrong == []
+
+
+MOVE = """([name, i]) => {
+  for (const end of ["from", "to"]) document.getElementById(`${name}-${end}`).value = i;
+  document.getElementById(`${name}-to`).dispatchEvent(new Event("input", { bubbles: true }));
+}"""
+
+
+def test_other_assumptions_follow_the_rules_of_the_audit(opened, make, tmp_path):
+    found, known = 40, 29_003
+    made = make(metrics=("mrr",), judged_labels=[found, 7])
+    report.write_report(made, tmp_path / "judged.html")
+    shown = opened(tmp_path / "judged.html")
+    order = made.models["model"].to_list()
+    seen = set()
+    for i, sparsity in enumerate([0.0, 0.2, 0.4, 0.6, 0.8]):
+        for j, correlation in enumerate([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3]):
+            at = (pl.col("sparsity") - sparsity).abs() + (
+                pl.col("correlation_difference") - correlation
+            ).abs()
+            chance = made.box.filter(at < 1e-6)["probability"]
+            pairs = made.pairs.with_columns(probability_low=chance, probability_high=chance)
+            box = Box((sparsity, sparsity), {}, {"sparsity": GIVEN, "correlation": GIVEN})
+            told = _verdicts(pairs, box, known, 0.95, found)
+            kinds = dict(zip(pairs.select("first", "second").rows(), map(kind_of, told), strict=True))
+            shown.page.evaluate(MOVE, ["sparsity", i])
+            shown.page.evaluate(MOVE, ["correlation", j])
+            links = shown.page.locator(".card:not([hidden]) .link b").all_text_contents()
+            assert links == [kinds[pair] for pair in pairwise(order)], (sparsity, correlation)
+            seen |= set(links)
+    assert seen == {"holds", "reversed", "undecided"}
+
+
+def test_the_cross_rewrites_one_sentence(opened, audit, names):
+    shown = opened()
+
+    def own(sparsity, correlation):
+        box = audit.box.filter(first=names[0], second=names[1], metric="mrr")
+        at = (pl.col("sparsity") - sparsity).abs() + (pl.col("correlation_difference") - correlation).abs()
+        chance = box.filter(at < 1e-6)["probability"].item()
+        return f"{names[0]} is better on the complete test with probability {chance:.3f}."
+
+    point = shown.page.locator("#point")
+    assert point.inner_text().startswith("If 40 % of the true answers are missing")
+    assert own(0.4, 0.0) in point.inner_text()
+    shown.page.focus("#point-x")
+    shown.page.keyboard.press("ArrowRight")
+    shown.page.focus("#point-y")
+    shown.page.keyboard.press("ArrowLeft")
+    assert f"0.10 below that of {names[0]}" in point.inner_text()
+    assert own(0.6, -0.1) in point.inner_text()
+    cells = shown.page.locator("#chart-box svg .mark-rect path[aria-label*='P(first better)']")
+    cells.first.hover()
+    assert point.inner_text().startswith("If 0 % of the true answers are missing")
+    assert shown.wrong == []
+
+
+def test_pairs_are_sorted_by_a_column(opened):
+    shown = opened()
+
+    def column(i):
+        return shown.page.eval_on_selector_all(
+            "#table-pairs tbody tr:not([hidden])", f"(rows) => rows.map((row) => row.cells[{i}].innerText)"
+        )
+
+    button = shown.page.locator("#table-pairs th:nth-child(6) button")
+    button.press("Enter")
+    assert column(5) == ["0", "34", "no number turns it"]
+    button.press("Enter")
+    assert column(5) == ["no number turns it", "34", "0"]
+    assert shown.page.get_attribute("#table-pairs th:nth-child(6)", "aria-sort") == "descending"
+
+
+def test_a_figure_is_saved_with_its_colours(opened, tmp_path):
+    shown = opened(accept_downloads=True)
+    for form, begin in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        with shown.page.expect_download() as saving:
+            shown.page.click(f"figure:has(#chart-box) [data-save={form}]")
+        assert saving.value.suggested_filename == f"audit-box.{form}"
+        saving.value.save_as(tmp_path / form)
+        assert (tmp_path / form).read_bytes().startswith(begin)
+    text = (tmp_path / "svg").read_text(encoding="utf-8")
+    assert "var(" not in text
+    assert 'id="hatch"' in text
+    assert shown.wrong == []
+
+
+def test_paper_cuts_no_column(opened):
+    shown = opened(viewport={"width": 700, "height": 1000})  # A4 with its margins
+    shown.page.emulate_media(media="print")
+    shown.page.wait_for_selector("details:not([open])", state="detached")
+    cut = shown.page.eval_on_selector_all(
+        "table, svg, pre, dl",
+        "(all) => all.filter((one) => one.getBoundingClientRect().right > 700.5).map((one) => one.id)",
+    )
+    assert cut == []
+    assert shown.page.locator("#table-pairs th:first-child").first.is_visible()  # all metrics are printed
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_their_ground(opened, scheme):
+    """Contrast of WCAG 2.1, 1.4.3, of every text that is not within a figure."""
+    shown = opened(color_scheme=scheme)
+    shown.page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    low = shown.page.evaluate(CONTRAST)
+    assert low == []
+
+
+CONTRAST = """() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((x) => x / 255)
+    .map((x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (one) => {
+    for (; one; one = one.parentElement) {
+      const colour = parts(getComputedStyle(one).backgroundColor);
+      if (colour.length === 3 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), low = [];
+  while (walker.nextNode()) {
+    const one = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !one.getClientRects().length || one.closest("svg")) continue;
+    const ink = light(parts(getComputedStyle(one).color)), paper = light(ground(one));
+    const [a, b] = [ink, paper].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) low.push(`${one.tagName}: ${walker.currentNode.data}`);
+  }
+  return low;
+}"""

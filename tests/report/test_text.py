@@ -9,9 +9,9 @@ import pytest
 
 import owkg.report
 from owkg import report
-from owkg.auditing.result import HOLDS_IF_FOUND_AND_INDEPENDENT, OPEN, VERDICTS
+from owkg.auditing.result import HOLDS_IF_FOUND_AND_INDEPENDENT, JUDGE_FIRST, OPEN, VERDICTS
 from owkg.errors import ArgumentError
-from owkg.report import words
+from owkg.report import answer, words
 
 WITHOUT = {"sparsity": None, "correlation": None, "sparsity_from": None, "lists": None, "calibration": ""}
 
@@ -44,6 +44,13 @@ def test_markdown_holds_the_frames(audit):
     assert verdicts == [verdict or "no verdict" for verdict in audit.pairs["verdict"]]
     at = pairs[0].index("certified")
     assert [row[at] for row in pairs[2:5]] == ["34", "0", "no number turns it"]
+
+
+def test_markdown_begins_with_the_answer(audit):
+    told = (
+        "1 of 3 comparisons holds under your assumptions, 1 is reversed on the complete test, 1 is undecided."
+    )
+    assert report.markdown(audit).startswith(f"By mrr, {told}\n\nBy hits@10, {told}\n")
 
 
 def test_columns_without_a_number_are_left_out(audit):
@@ -96,9 +103,13 @@ def test_latex_is_tables_of_booktabs(audit):
 
 
 def test_latex_has_signs_and_dashes_of_its_own(audit):
-    worse = audit.pairs.with_columns(difference=pl.lit(-0.02), ci_low=pl.lit(-0.05))
+    worse = audit.pairs.with_columns(
+        difference=pl.lit(-0.02), ci_low=pl.lit(-0.05), p_value=pl.lit(1e-4), probability_high=pl.lit(1.0)
+    )
     text = report.latex(replace(audit, pairs=worse))
     assert "$-$0.0200 {[}$-$0.0500, 0.0350{]}" in text
+    assert "& $<$\u00a00.0002 &" in text
+    assert "0.610 to $>$0.999" in text
     assert words.NONE not in text
 
 
@@ -108,7 +119,8 @@ def test_judged_labels_are_told_in_every_form(audit):
         assert "Judged labels count: 59 found answers, 7 candidates that can be none." in form(told)
         assert "Judged labels" not in form(audit)
     rests = words.rests(words.prepared(told))
-    assert all("59 found answers" in rests[part] for part in ("pairs", "breakdown", "facts"))
+    assert "59 found answers" in rests["pairs"]
+    assert "59 found answers" in dict(words.assumed(told.assumptions))["Lists"]
 
 
 def test_missing_words_and_numbers_leave_the_report_whole(audit):
@@ -139,25 +151,36 @@ def test_two_averages_are_two_metrics(make):
 
 def row_of(**values):
     names = {"first": "A", "second": "B", "certified": 34, "demonstrated": 51, "verdict": None}
+    names |= {"p_value": 0.01, "ci_low": 0.1}
     return names | {"probability_low": 0.6, "probability_high": 0.9} | values
 
 
-def test_a_verdict_comes_with_what_it_rests_on(audit):
-    said = audit.assumptions
-    box = words.pair_rests(row_of(verdict=VERDICTS[1]), said)
-    assert "a sparsity of 0.2 to 0.5 (given), a correlation of 0 to 0.1, missing rates of queries" in box
-    assert ", and the model" in box
-    assert "probability 0.600 to 0.900" in box
-    whatever = words.pair_rests(row_of(verdict=VERDICTS[0]), said)
-    assert "Fewer than 34 missing answers do not turn it" in whatever
-    assert "probability" not in whatever
-    assert "on no model" in whatever
-    never = words.pair_rests(row_of(verdict=VERDICTS[0], certified=None), said | WITHOUT)
-    assert never.startswith("No number of missing answers turns it.")
-    none = words.pair_rests(row_of(certified=0, demonstrated=None), said)
-    assert "facts" not in none
-    alone = words.pair_rests(row_of(probability_low=None, probability_high=None), said | WITHOUT)
-    assert alone.endswith("Rests on the known answers alone, with no stated sparsity.")
+def test_a_verdict_comes_with_its_reason():
+    def line(verdict, **values):
+        return answer.line(row_of(verdict=verdict, **values), 0.95)
+
+    assert "at least 34 missing answers would be needed to reverse the order" in line(VERDICTS[0])
+    assert "probability" not in line(VERDICTS[0])
+    assert "no number of missing answers" in line(VERDICTS[0], certified=None)
+    assert line(VERDICTS[1]) == "A is better on the complete test with probability 0.600 to 0.900."
+    assert line(VERDICTS[2]).startswith("B is ahead on the complete test: A is better with")
+    assert line(VERDICTS[4]).startswith("B is ahead on the complete test if missing and retrieved")
+    assert line(VERDICTS[3]) == "A stays ahead if missing and retrieved answers are independent."
+    if_found = "no more answers are missing than judging found"
+    assert line(HOLDS_IF_FOUND_AND_INDEPENDENT).startswith(f"A stays ahead if {if_found} and missing")
+    assert (
+        line(OPEN, demonstrated=None) == "A is better on the complete test with probability 0.600 to 0.900."
+    )
+    assert "do not show the difference (p = 0.2000)" in line(OPEN, p_value=0.2)
+    assert "(p <\u00a00.0002)" in line(OPEN, p_value=0.0001, ci_low=-0.1)
+    assert line(JUDGE_FIRST).endswith("and 51 answers that owkg names would reverse the order.")
+    assert line(None) == "There is no verdict on this pair."
+
+
+def test_the_answer_of_one_comparison_and_of_none():
+    assert answer.answer("mrr", [OPEN]) == "By mrr, the only comparison is undecided."
+    assert answer.answer("mrr", []) == "By mrr, there is nothing to compare."
+    assert answer.answer("mrr", [OPEN, OPEN]) == "By mrr, 2 of 2 comparisons are undecided."
 
 
 def test_judged_labels_are_two_counts():
@@ -169,13 +192,12 @@ def test_judged_labels_are_two_counts():
 def test_a_lower_bound_is_no_range(audit):
     said = audit.assumptions | {"sparsity": None, "correlation": None, "sparsity_at_least": 0.3}
     said |= {"sparsity_from": "judgements of a pool", "design": "pool"}
-    none = {"probability_low": None, "probability_high": None}
-    text = words.pair_rests(row_of(verdict=HOLDS_IF_FOUND_AND_INDEPENDENT, **none), said)
-    assert "a sparsity of what was found (0.3) and no more, a correlation of 0 (none is stated:" in text
-    text = words.pair_rests(row_of(verdict=OPEN, **none), said)
-    assert "with a sparsity of at least 0.3, with no upper end (judgements of a pool)" in text
+    told = dict(words.assumed(said))
+    lower = "A sparsity of at least 0.3, with no upper end (judgements of a pool)."
+    assert told["Missing answers"] == lower
+    assert "a correlation of 0 (none is stated:" in f"a{told['Missing and retrieved'][1:]}"
     rests = words.rests(words.prepared(replace(audit, assumptions=said)))
-    assert "judging shows no more than that it is at least 0.3" in rests["grid"] + rests["models"]
+    assert "judging shows no more than that it is at least 0.3" in rests["models"]
     assert "they give no correlation" in rests["judged"]
     rests = words.rests(words.prepared(replace(audit, assumptions=said | {"design": "complete"})))
     assert "lower" not in rests["judged"]
@@ -189,8 +211,7 @@ def test_no_probability_is_said_to_be_0_or_1():
 
 def test_correlations_of_each_model_are_those_of_the_pair(audit):
     own = audit.assumptions | {"correlation": {"A": [0.0, 0.1], "B": [0.2, 0.2], "C": [0.7, 0.8]}}
-    text = words.pair_rests(row_of(verdict=VERDICTS[3]), own)
-    assert "a correlation of 0 to 0.1 of A, 0.2 of B," in text
+    assert words.correlation_text(own, ("A", "B")) == "a correlation of 0 to 0.1 of A, 0.2 of B"
     assert words.limits(own, "A", "B") == pytest.approx([0.2, 0.5, 0.1, 0.2])
     assert words.limits(audit.assumptions, "A", "B") == pytest.approx([0.2, 0.5, -0.1, 0.1])
     assert words.limits(audit.assumptions | {"correlation": None}, "A", "B") == [0.2, 0.5, 0, 0]

@@ -52,7 +52,7 @@ def test_models(call, owkg_data, tmp_path):
     assert (rows["low"] <= rows["complete"]).all()
     assert (rows["complete"] <= rows["high"]).all()
     page = (tmp_path / "fb15k237_models.html").read_text()
-    assert "What judgements say" in page
+    assert "Results of judging" in page
 
 
 def test_detectable(owkg_data):

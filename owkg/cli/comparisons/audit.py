@@ -56,6 +56,7 @@ def audit(
     out: Path | None = None,
     figure: Path | None = None,
     report: list[Path] | None = None,
+    title: str = "",
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """May one conclude that one system is better than another, when many true answers are missing?
@@ -107,6 +108,7 @@ def audit(
         figure (FILE): Also draw the leaderboard, the sparsity that breaks the order of the two best systems,
             and the map of their order: .png, .pdf, .svg.
         report (FILE): Also write a report: .html with figures, .md or .tex; repeatable.
+        title (TEXT): Title above the heading of an HTML report, such as the data set. Default: none.
 
     Examples:
         owkg audit transe.parquet complex.parquet
@@ -131,6 +133,8 @@ def audit(
         check_writable(report, [*files, *(lists or ()), *given])
         if any(path.suffix == ".html" for path in report):
             require_html()
+    if title and not any(path.suffix == ".html" for path in report or ()):
+        raise ValueError("`title` must come with a report that ends in .html: other forms have no title.")
     if out is not None:
         from owkg.pools.missing import AUDIT_SHEET
 
@@ -172,7 +176,7 @@ def audit(
     for path in report or ():
         from owkg.report import write_report
 
-        write_report(found, path)
+        write_report(found, path, title=title)
         wrote(path)
     if form is Format.JSON:
         show(form, found.payload())

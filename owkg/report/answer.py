@@ -1,0 +1,341 @@
+"""The answer of an audit in plain words: what holds, what to do next, and what to write in a paper."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from owkg.auditing import result
+from owkg.auditing.result import Audit
+from owkg.report import words
+from owkg.report.words import chance_text, estimate_text, number_text, p_said
+from owkg.terminal.latex import latex_escaped, tabular
+
+HOLDS, CONDITIONAL, UNDECIDED, REVERSED = "holds", "conditional", "undecided", "reversed"
+
+KINDS = {
+    result.HOLDS: HOLDS,
+    result.HOLDS_IN_RANGE: HOLDS,
+    result.HOLDS_IF_INDEPENDENT: CONDITIONAL,
+    result.HOLDS_IF_FOUND: CONDITIONAL,
+    result.HOLDS_IF_FOUND_AND_INDEPENDENT: CONDITIONAL,
+    result.REVERSED_IN_RANGE: REVERSED,
+    result.REVERSED_IF_INDEPENDENT: REVERSED,
+    result.TURNED: REVERSED,
+    result.JUDGE_FIRST: UNDECIDED,
+    result.OPEN: UNDECIDED,
+    result.CONTRADICTED: UNDECIDED,
+}
+"""The kind of each verdict, one of four."""
+
+COUNTED = {
+    HOLDS: ("holds under your assumptions", "hold under your assumptions"),
+    CONDITIONAL: (
+        "holds only on a condition that you did not state",
+        "hold only on a condition that you did not state",
+    ),
+    REVERSED: ("is reversed on the complete test", "are reversed on the complete test"),
+    UNDECIDED: ("is undecided", "are undecided"),
+}
+"""Predicates of one comparison of a kind, and of several."""
+
+DEFINITIONS = {
+    result.HOLDS: (
+        "The difference is significant, and more missing answers would be needed to reverse it than your "
+        "sparsity allows, or no number of them reverses it. This uses no model of the missing answers."
+    ),
+    result.HOLDS_IN_RANGE: (
+        "The difference is significant, and the first model is better on the complete test with at least the "
+        "stated level of probability everywhere in the range you stated."
+    ),
+    result.REVERSED_IN_RANGE: (
+        "Everywhere in the range you stated, the second model is better on the complete test with more than "
+        "the stated level of probability."
+    ),
+    result.HOLDS_IF_INDEPENDENT: (
+        "As the verdict on the stated range, but you stated no correlation. owkg assumed that a model "
+        "retrieves missing answers as often as known ones."
+    ),
+    result.REVERSED_IF_INDEPENDENT: (
+        "As the verdict on the stated range, but you stated no correlation. owkg assumed that a model "
+        "retrieves missing answers as often as known ones."
+    ),
+    result.HOLDS_IF_FOUND: "The order holds at the sparsity that judging found, which is only a lower bound.",
+    result.HOLDS_IF_FOUND_AND_INDEPENDENT: (
+        "The order holds at the sparsity that judging found, which is only a lower bound, if a model "
+        "retrieves missing answers as often as known ones."
+    ),
+    result.JUDGE_FIRST: (
+        "The difference is not significant, or under your assumptions either model may be ahead on the "
+        "complete test; and owkg names missing answers that would reverse the order. Judge these first."
+    ),
+    result.OPEN: (
+        "The difference is not significant, or under your assumptions either model may be ahead on the "
+        "complete test."
+    ),
+    result.TURNED: "The answers that judging found put the second model ahead.",
+    result.CONTRADICTED: "Judging found more answers than the sparsity you stated allows.",
+}
+"""When a verdict is given, a sentence or two each."""
+
+GLOSSARY = {
+    "best weight": (
+        "The weight of ranks that needs the fewest queries to show the order, among the weights that fall "
+        "with the rank and look at least as near the top as the stated focus."
+    ),
+    "breaks at": (
+        "The smallest sparsity at which the probability that the first model is better falls below the "
+        "level, or the smallest difference of correlations at which both full-test metrics are equal."
+    ),
+    "certified": "Lower bound: no set of fewer missing answers reverses the order, whatever they are.",
+    "complete test": (
+        "The test set with all true answers, of which the test at hand is a part. Also: full test."
+    ),
+    "correlation": (
+        "Correlation between being missing from the test and being retrieved by a model. Above 0, the model "
+        "retrieves missing answers more often than known ones, so that its score is too low."
+    ),
+    "demonstrated": "Example found: a set of so many missing answers that reverses the order.",
+    "focus": "How near the top a metric looks; 1 for Hits@1, 0.1 for Hits@10.",
+    "gamma": (
+        "How much likelier than a candidate that favours the first model a candidate that favours the second "
+        "one must be to be a missing answer, so that the order is reversed."
+    ),
+    "queries required": (
+        "Number of queries like these that show the right order with probability 0.95, if the observed "
+        "difference is the true one."
+    ),
+    "sparsity": (
+        "Share of the true answers to the queries that the test lacks. Example: with 300 known and 100 "
+        "missing answers the sparsity is 0.25."
+    ),
+    "strength": (
+        "Share of the true answers that a model places above all other candidates, in the model of Yang et "
+        "al. (2022)."
+    ),
+    "unevenness": (
+        "How much the missing rates of queries differ: standard deviation of their logits. With 0, every "
+        "answer is equally likely to be missing."
+    ),
+}
+"""Terms of the report."""
+
+
+def legend(audit: Audit) -> list[tuple[str, str]]:
+    """(verdict, when it is given) of the verdicts in an audit."""
+    told = set(audit.pairs["verdict"])
+    return [(verdict, when) for verdict, when in DEFINITIONS.items() if verdict in told]
+
+
+def kind_of(verdict: str | None) -> str:
+    """The kind of a verdict; undecided where there is none."""
+    return KINDS.get(verdict or "", UNDECIDED)
+
+
+def is_shown(row: Mapping[str, Any], level: float) -> bool:
+    """Whether the queries show the difference of a pair: by its test, and by its interval."""
+    p, low = row["p_value"], row["ci_low"]
+    return p is not None and low is not None and p <= 1 - level and low > 0
+
+
+def answer(label: str, verdicts: Sequence[str | None]) -> str:
+    """How many comparisons hold by a metric, in one sentence."""
+    if not verdicts:
+        return f"By {label}, there is nothing to compare."
+    kinds, parts = [kind_of(verdict) for verdict in verdicts], []
+    for kind, (one, several) in COUNTED.items():
+        if count := kinds.count(kind):
+            number = str(count) if parts else f"{count} of {len(kinds)} comparisons"
+            number = "the only comparison" if len(kinds) == 1 else number
+            parts.append(f"{number} {one if count == 1 else several}")
+    return f"By {label}, {', '.join(parts)}."
+
+
+def answers(audit: Audit) -> list[str]:
+    """`answer` for each metric of a prepared audit."""
+    return [
+        answer(label, audit.pairs.filter(place=place)["verdict"].to_list())
+        for place, label in enumerate(words.labels(audit))
+    ]
+
+
+def line(row: Mapping[str, Any], level: float) -> str:
+    """The verdict on a pair and its reason, in one plain sentence.
+
+    Args:
+        row: of `Audit.pairs`, prepared.
+        level: probability from which an order counts as sure.
+    """
+    first, second, told = row["first"], row["second"], row["verdict"]
+    chance = chance_text(row["probability_low"], row["probability_high"])
+    kind = kind_of(told)
+    if told is None:
+        return "There is no verdict on this pair."
+    if told == result.HOLDS:
+        if row["certified"] is None:
+            return f"{first} stays ahead: no number of missing answers reverses the order."
+        return (
+            f"{first} stays ahead: at least {row['certified']:,} missing answers would be needed to reverse "
+            "the order, more than your sparsity allows."
+        )
+    if told == result.TURNED:
+        return f"{second} is ahead once the judged answers count."
+    if told == result.CONTRADICTED:
+        return "Judging found more answers than the sparsity you stated allows, so nothing follows from it."
+    if kind == HOLDS:
+        return f"{first} is better on the complete test with probability {chance}."
+    if kind == REVERSED:
+        condition = " if missing and retrieved answers are independent" * (
+            told == result.REVERSED_IF_INDEPENDENT
+        )
+        better = f"{first} is better with probability {chance}"
+        return f"{second} is ahead on the complete test{condition}: {better}."
+    if kind == CONDITIONAL:
+        conditions = []
+        if told != result.HOLDS_IF_INDEPENDENT:
+            conditions.append("no more answers are missing than judging found")
+        if told != result.HOLDS_IF_FOUND:
+            conditions.append("missing and retrieved answers are independent")
+        return f"{first} stays ahead if {' and '.join(conditions)}."
+    if not is_shown(row, level):
+        reason = f"These queries do not show the difference ({p_said(row['p_value'])})"
+    elif row["probability_low"] is not None:
+        reason = f"{first} is better on the complete test with probability {chance}"
+    else:
+        reason = "The order depends on how many answers are missing"
+    if told == result.JUDGE_FIRST:
+        reason += f", and {row['demonstrated']:,} answers that owkg names would reverse the order"
+    return f"{reason}."
+
+
+def steps(audit: Audit, place: int) -> list[str]:
+    """Next steps about the comparisons by one metric of a prepared audit, the cheapest first."""
+    said = audit.assumptions
+    level, asked = said.get("level") or 0.95, said.get("queries")
+    pairs = audit.pairs.filter(place=place)
+    rows = [row for row in pairs.iter_rows(named=True) if kind_of(row["verdict"]) in (UNDECIDED, CONDITIONAL)]
+    if not rows:
+        return ["Nothing more is needed: report the result with the sentence and the table below."]
+    found = []
+    judge = sorted(
+        (row["demonstrated"], i) for i, row in enumerate(rows) if row["verdict"] == result.JUDGE_FIRST
+    )
+    if judge:
+        count, i = judge[0]
+        more = f" The same sheet holds those of {len(judge) - 1} more." * (len(judge) > 1)
+        found.append(
+            f"Judge the {count:,} answers that would put {rows[i]['second']} ahead of {rows[i]['first']}. "
+            f"`owkg audit --out DIR` writes them as audit_sheet.tsv; audit again with `--judged DIR`.{more}"
+        )
+    for row in [row for row in rows if not is_shown(row, level) and row["required_queries"] is not None][:3]:
+        needed = row["required_queries"]
+        if asked is not None and needed > asked:
+            found.append(
+                f"Test about {needed:,.0f} queries instead of {asked:,} to show that {row['first']} is "
+                f"ahead of {row['second']}, if the observed difference is the true one."
+            )
+    if said.get("sparsity") is None:
+        found.append(
+            "State the range of the sparsity that you can support (`--sparsity LOW,HIGH`), or judge a random "
+            "sample of queries completely, which estimates it."
+        )
+    else:
+        low, high = said["sparsity"]
+        for row in rows:
+            most = row["breakdown_sparsity"]
+            if most is not None and low < most < high and is_shown(row, level):
+                most = np.floor(100 * most) / 100
+                found.append(
+                    f"Argue for a sparsity of at most {most:g}, if you can: up to there, {row['first']} "
+                    f"stays ahead of {row['second']} (`--sparsity {low:g},{most:g}`)."
+                )
+                break
+    if any(kind_of(row["verdict"]) == CONDITIONAL for row in rows) and said.get("correlation") is None:
+        found.append(
+            "State the correlation between missing and retrieved (`--correlation LOW,HIGH`): the verdicts "
+            'with "if" assume 0.'
+        )
+    plans = audit.plans.filter(pl.col("metric").is_in(pairs["metric"].unique().implode()))
+    found += [
+        f"Judge a random draw (`owkg pool --draw {plan['unit']}:{plan['count']}`): {plan['judgements']:,} "
+        f"judgements give {plan['metric']} an interval of width {number_text(plan['width'], 3)}."
+        for plan in (plans if len(plans) else audit.plans).sort("judgements").head(1).to_dicts()
+    ]
+    return found or [
+        "More queries or more judgements would decide it; nothing cheaper is known from these files."
+    ]
+
+
+def paper(row: Mapping[str, Any], audit: Audit) -> str:
+    """Sentences about a pair for a paper.
+
+    Args:
+        row: of `Audit.pairs`, prepared.
+        audit: prepared.
+    """
+    said, label = audit.assumptions, row["label"]
+    first, second = row["first"], row["second"]
+    values = {
+        model: estimate_text(*rest)
+        for model, *rest in audit.models.filter(place=row["place"])
+        .select("model", "value", "ci_low", "ci_high")
+        .rows()
+    }
+    level = 100 * (said.get("level") or 0.95)
+    counted = (
+        f" on {said['queries']:,} queries with {said['answers']:,} known answers"
+        if said.get("queries")
+        else ""
+    )
+    text = (
+        f"By {label}, {first} scores {values.get(first, words.NONE)} and {second} "
+        f"{values.get(second, words.NONE)}{counted} ({level:g} % intervals over queries; difference "
+        f"{estimate_text(row['difference'], row['ci_low'], row['ci_high'])}, {p_said(row['p_value'])}). "
+    )
+    if row["certified"]:
+        text += (
+            f"At least {row['certified']:,} missing answers would be needed to reverse this order, "
+            "whichever they are. "
+        )
+    if row["probability_low"] is not None and said.get("sparsity") is not None:
+        chance = chance_text(row["probability_low"], row["probability_high"])
+        text += (
+            f"With {words.sparsity_text(said)} and {words.correlation_text(said, (first, second))}, "
+            f"{first} is better on the complete test with probability {chance} under the model of Yang et "
+            "al. (2022). "
+        )
+    version = (said.get("versions") or {}).get("owkg", "")
+    return f"{text}Verdict of owkg{' ' * bool(version)}{version}: {words.verdict(row)}."
+
+
+def leaderboard(audit: Audit, place: int) -> str:
+    r"""The leaderboard by one metric of a prepared audit as a table of LaTeX, three decimals.
+
+    Names are in small capitals; it needs `\usepackage{booktabs}`.
+    """
+    models = audit.models.filter(place=place)
+    verdicts = {
+        (row["first"], row["second"]): words.verdict(row)
+        for row in audit.pairs.filter(place=place).iter_rows(named=True)
+    }
+    names = models["model"].to_list()
+    label = latex_escaped(words.labels(audit)[place])
+    implied = models["full"].is_not_null().any()
+    heads = ["model", label, *(["complete test"] if implied else []), "against the next model"]
+    rows = []
+    for i, row in enumerate(models.iter_rows(named=True)):
+        following = names[i + 1] if i + 1 < len(names) else None
+        cells = [_three(row["value"], row["ci_low"], row["ci_high"])]
+        if implied:
+            cells.append(_three(row["full"], row["full_low"], row["full_high"]))
+        cells.append(latex_escaped(verdicts.get((row["model"], following), "")))
+        rows.append([rf"\textsc{{{latex_escaped(row['model'])}}}", *cells])
+    return tabular(heads, rows)
+
+
+def _three(value: float | None, low: float | None, high: float | None) -> str:
+    """A number and its interval in LaTeX, with three decimals."""
+    if value is None:
+        return "--"
+    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} {{[}}{low:.3f}, {high:.3f}{{]}}"
