@@ -174,8 +174,8 @@ def _of_model(
 ) -> dict[str, Any]:
     options, count = _FORMS[name]
     scorer = model(name, **options)
-    begin = jax.jit(lambda key: scorer.begun(key, **graph.sizes, facts=graph.splits["train"]))
-    trained = Trained(scorer, *begin(jax.random.key(0)))
+    begin = jax.jit(lambda key, facts: scorer.begun(key, **graph.sizes, facts=facts))
+    trained = Trained(scorer, *begin(jax.random.key(0), graph.splits["train"]))
     encode = partial(_ready, lambda: trained.encoded().params)
     encode()
     encode_s = once(encode) if scorer.encode is not None else None
