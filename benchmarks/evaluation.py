@@ -13,8 +13,9 @@ Then a million entities: ranks a second by the size of blocks, compared with Num
 
 Last, one row for each model that is not a single product of plain embeddings: seconds to rank 2,048 queries
 for tails of the test set among all entities, filtered, and `bare_s`, seconds of the products or of the scan
-that its score consists of, in blocks of the same queries. `queries_s` are seconds of the queries alone, which
-the ranking includes: those of InteractE and HittER are networks. Encoders encode before that, in `encode_s`.
+that its score consists of, in blocks of the same queries. Hyperbolic models also take functions of each pair.
+`queries_s` are seconds of the queries alone, which the ranking includes: those of InteractE and HittER are
+networks. Encoders encode before that, in `encode_s`.
 
 Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
 """
@@ -25,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -160,13 +161,13 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
     ]
 
 
-def of_models(graph: kg.KnowledgeGraph, names: Sequence[str], repeats: int) -> list[dict[str, Any]]:
+def of_models(graph: kg.KnowledgeGraph, names: Sequence[str], repeats: int) -> Iterator[dict[str, Any]]:
     """Seconds of ranking by each of these models, and of the bare products or scan of its scores."""
     facts = np.concatenate(list(graph.splits.values()))
     known = kg.known_answers(facts, "tail", **graph.sizes)
     test = graph.splits["test"]
     triples = test[np.sort(np.unique(test[:, :2], axis=0, return_index=True)[1])[:_RANKED]]
-    return [_of_model(name, graph, triples, known, repeats) for name in names]
+    return (_of_model(name, graph, triples, known, repeats) for name in names)
 
 
 def _of_model(
@@ -299,11 +300,13 @@ def main(
 
 
 def _write_models(graph: kg.KnowledgeGraph, names: Sequence[str], repeats: int, out: Path) -> None:
-    rows = of_models(graph, names, repeats)
-    for row in rows:
+    rows = []
+    for row in of_models(graph, names, repeats):
+        rows.append(row)
         print(
             f"{row['model']}: {row['queries']:,} queries in {row['seconds']:.3g} s, {row['form']} in "
-            f"{row['bare_s']:.3g} s, {row['times_the_bare']:.3g} times; queries {row['queries_s']:.3g} s"
+            f"{row['bare_s']:.3g} s, {row['times_the_bare']:.3g} times; queries {row['queries_s']:.3g} s",
+            flush=True,
         )
     save_table(pl.from_dicts(rows, infer_schema_length=None), out / "evaluation_models.csv")
 
