@@ -9,7 +9,13 @@ query once a triple).
 
     python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
 
-Last, a million entities: ranks a second by the size of blocks, beside NumPy's product of 64 queries.
+Then a million entities: ranks a second by the size of blocks, compared with NumPy's product of 64 queries.
+
+Last, one row for each model that is not a single product of plain embeddings: seconds to rank 2,048 queries
+for tails of the test set among all entities, filtered, and `bare_s`, seconds of the products or of the scan
+that its score consists of, in blocks of the same queries. Hyperbolic models also take functions of each pair.
+`queries_s` are seconds of the queries alone, which the ranking includes: those of InteractE and HittER are
+networks. Encoders encode before that, in `encode_s`.
 
 Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
 """
@@ -20,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,6 +39,7 @@ import typer
 
 from benchmarks.timing import fastest, machine, measured_elsewhere, once, peak_gib
 from owkg import evaluation, kg
+from owkg.evaluation.memory import block_bytes, query_numbers
 from owkg.files.storage import writable_folder
 from owkg.models import Trained, model
 from simulations.script import Out, Quick, run_script, save_table
@@ -44,6 +51,25 @@ _BLOCKS = (2**24, 2**26)
 # Of many entities: how many, numbers an entity, queries, and queries of a product of NumPy.
 _MANY, _MANY_DIM, _ASKED, _ROWS = 1_000_000, 64, 512, 64
 _MANY_BLOCKS = {"16 MiB": 2**24, "256 MiB": 2**28, "1 GiB": 2**30, "as chosen": None}
+# By model: options, for candidates of about 200 numbers; and how many products of `dim` numbers a score is.
+# None: the score is a product of what queries and candidates are; 0: it is a scan.
+_LAYERS: dict[str, object] = {"triple_layers": 1, "context_layers": 2}
+_FORMS: dict[str, tuple[dict[str, object], int | None]] = {
+    "hole": ({"dim": 200}, None),
+    "simple": ({"dim": 100}, None),
+    "cp": ({"dim": 200}, None),
+    "bique": ({"dim": 25}, None),
+    "interacte": ({"dim": 200}, None),
+    "hitter": ({"dim": 200, "heads": 8, "hidden": 800, "neighbours": 10} | _LAYERS, None),
+    "rgcn": ({"dim": 200}, None),
+    "compgcn": ({"dim": 100, "encoded_dim": 200}, None),
+    **dict.fromkeys(("mure", "rote", "refe", "atte"), ({"dim": 200}, 1)),
+    **dict.fromkeys(("roth", "refh", "atth"), ({"dim": 200}, 1)),
+    **dict.fromkeys(("transh", "murp"), ({"dim": 200}, 2)),
+    "mode": ({"dim": 200}, 0),
+    "hake": ({"dim": 100}, 0),
+}
+_RANKED = 2048
 _SIZES = {"entities": 14_541, "relations": 237, "train": 272_115, "valid": 17_535, "test": 20_466}
 
 
@@ -135,6 +161,65 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
     ]
 
 
+def of_models(graph: kg.KnowledgeGraph, names: Sequence[str], repeats: int) -> Iterator[dict[str, Any]]:
+    """Seconds of ranking by each of these models, and of the bare products or scan of its scores."""
+    facts = np.concatenate(list(graph.splits.values()))
+    known = kg.known_answers(facts, "tail", **graph.sizes)
+    test = graph.splits["test"]
+    triples = test[np.sort(np.unique(test[:, :2], axis=0, return_index=True)[1])[:_RANKED]]
+    return (_of_model(name, graph, triples, known, repeats) for name in names)
+
+
+def _of_model(
+    name: str, graph: kg.KnowledgeGraph, triples: np.ndarray, known: kg.KnownAnswers, repeats: int
+) -> dict[str, Any]:
+    options, count = _FORMS[name]
+    scorer = model(name, **options)
+    begin = jax.jit(lambda key, facts: scorer.begun(key, **graph.sizes, facts=facts))
+    trained = Trained(scorer, *begin(jax.random.key(0), graph.splits["train"]))
+    encode = partial(_ready, lambda: trained.encoded().params)
+    encode()
+    encode_s = once(encode) if scorer.encode is not None else None
+    trained = trained.encoded()
+    rows = triples[:, :2].T
+    of_block = block_bytes(jax.devices()[0], numbers := query_numbers(trained)) // (4 * numbers)
+    blocks = np.array_split(rows, -(-rows.shape[1] // of_block), axis=1)
+    queries_of = jax.jit(lambda own, entity, relation: own.queries(entity, relation, "tail"))
+    asked = [queries_of(trained, *block) for block in blocks]
+    candidates = trained.candidates()
+    compare, form = scorer.similarity.all, "scan"
+    pairs = [(block, candidates) for block in asked]
+    if count != 0:
+        width = candidates.shape[1] if count is None else scorer.config.dim
+        form = f"{count or 1} x product of {width}"
+        compare = jax.jit(lambda a, b: jnp.einsum("qd,nd->qn", a, b, precision="highest"))
+        pairs = [(block[:, :width], candidates[:, :width]) for block in asked] * (count or 1)
+    calls: list[Callable[[], object]] = [
+        lambda: evaluation.rank_arrays(trained, triples, "tail", known=known),
+        lambda: [_ready(compare, *pair) for pair in pairs],
+        lambda: [_ready(queries_of, trained, *block) for block in blocks],
+    ]
+    for call in calls:
+        call()
+    # In turn, so that what else the machine does weighs on all.
+    seconds, bare_s, queries_s = np.min([[once(call) for call in calls] for _ in range(repeats)], axis=0)
+    return {
+        "model": name,
+        "entities": graph.num_entities,
+        "queries": len(triples),
+        "form": form,
+        "seconds": float(seconds),
+        "bare_s": float(bare_s),
+        "times_the_bare": float(seconds / bare_s),
+        "queries_s": float(queries_s),
+        "encode_s": encode_s,
+    }
+
+
+def _ready(call: Callable[..., Any], *arguments: object) -> None:
+    jax.block_until_ready(call(*arguments))
+
+
 def products(graph: kg.KnowledgeGraph, block_bytes: int) -> Callable[[], None]:
     """The bare matrix products of the evaluation, to be called."""
     most = block_bytes // (4 * graph.num_entities)
@@ -174,6 +259,9 @@ def main(
         Path | None, typer.Option("--pykeen", help="Interpreter of an environment with PyKEEN 1.11.1.")
     ] = None,
     only: Annotated[bool, typer.Option("--only", help="Measure without PyKEEN, and print JSON.")] = False,
+    models: Annotated[
+        str | None, typer.Option("--models", help="Measure only the ranking by these models, with commas.")
+    ] = None,
 ) -> None:
     """Speed and memory of full filtered evaluation."""
     repeats = 2 if quick else 5
@@ -185,6 +273,9 @@ def main(
         return
     writable_folder(out)
     print(machine())
+    if models is not None:
+        _write_models(graph, models.split(","), repeats, out)
+        return
     counts = " + ".join(f"{count:,}" for count in queries(graph))
     print(
         f"{folder or 'a random graph'}: {2 * len(graph.splits['test']):,} ranks, {counts} queries, "
@@ -202,9 +293,22 @@ def main(
         rate, median = row["ranks_per_s"], row["median_ranks_per_s"]
         print(f"{row['what']}: {rate:,.3g} ranks/s (median {median:,.3g}) among {row['entities']:,} entities")
     save_table(pl.from_dicts(blocks), out / "evaluation_blocks.csv")
+    _write_models(graph, list(_FORMS), repeats, out)
     if python is not None:
         print(f"PyKEEN takes {rows[1]['seconds'] / rows[0]['seconds']:,.3g} times as long")
     save_table(pl.from_dicts(rows, infer_schema_length=None), out / "evaluation_speed.csv")
+
+
+def _write_models(graph: kg.KnowledgeGraph, names: Sequence[str], repeats: int, out: Path) -> None:
+    rows = []
+    for row in of_models(graph, names, repeats):
+        rows.append(row)
+        print(
+            f"{row['model']}: {row['queries']:,} queries in {row['seconds']:.3g} s, {row['form']} in "
+            f"{row['bare_s']:.3g} s, {row['times_the_bare']:.3g} times; queries {row['queries_s']:.3g} s",
+            flush=True,
+        )
+    save_table(pl.from_dicts(rows, infer_schema_length=None), out / "evaluation_models.csv")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ TABLES = {
     "audit": ["benchmark_audit"],
     "large_graph": ["benchmark_large_graph"],
     "family_tree": ["family_tree_speed"],
-    "evaluation": ["evaluation_speed", "evaluation_blocks"],
+    "evaluation": ["evaluation_speed", "evaluation_blocks", "evaluation_models"],
     "sampled_evaluation": ["benchmark_sampled_evaluation"],
     "training": ["training_speed", "training_first_steps", "training_pykeen"],
     "training_rows": ["training_rows", "training_rows_memory"],

@@ -16,6 +16,7 @@ from owkg.errors import ArgumentError
 from owkg.evaluation.blocks import QueryBlock, query_blocks
 from owkg.evaluation.counts import Counts, counts
 from owkg.evaluation.memory import block_bytes as enough_bytes
+from owkg.evaluation.memory import query_numbers
 from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tiled
 from owkg.keys import settled
 from owkg.kg import KnownAnswers, is_known, num_candidates
@@ -75,9 +76,9 @@ def rank_arrays(
         tolerance: scores that differ from the answer's by at most this are ties; absolute; 0 or at least
             1e-30.
         devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores in memory at a time, at least those of two queries; None: those of 64 to
-            256 queries, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of what is
-            free. It changes no rank but of scores that differ in their last bits.
+        block_bytes: of the queries and their scores in memory at a time, at least those of two; None: those
+            of 64 to 256 queries, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of
+            what is free. It changes no rank but of scores that differ in their last bits.
         named: what messages call the query of a triple; None: by its number.
         on_progress: told after each block how many triples are ranked, and of how many.
 
@@ -93,13 +94,14 @@ def rank_arrays(
     _check_known(known, (side, num_entities, relations))
     width = _tolerance_checked(tolerance)
     mesh = mesh_of(devices)
-    if block_bytes is None:
-        block_bytes = enough_bytes(mesh.devices.flat[0], num_entities)
-    size = checks.whole("block_bytes", block_bytes, 1)
     trained = replicated(mesh, trained.encoded())
+    numbers = query_numbers(trained)
+    if block_bytes is None:
+        block_bytes = enough_bytes(mesh.devices.flat[0], numbers)
+    size = checks.whole("block_bytes", block_bytes, 1)
     count = partial(counts, trained, side, mesh, num_entities, tiled(trained, mesh))
     width = width.astype(wide := jnp.result_type(trained.params["entity"], np.float32))
-    shares = query_blocks(triples, side, known, most=max(1, size // (wide.itemsize * num_entities)))
+    shares = query_blocks(triples, side, known, most=max(1, size // (wide.itemsize * numbers)))
     # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
     stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None
     stack, width = replicated(mesh, (stack, width))

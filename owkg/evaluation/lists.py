@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.evaluation.blocks import flat_known
-from owkg.evaluation.memory import block_bytes
+from owkg.evaluation.memory import block_bytes, query_numbers
 from owkg.keys import settled
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
@@ -84,9 +84,10 @@ def top_answers(
     answer = np.empty((len(entity), deep), np.int32)
     score = np.empty((len(entity), deep), wide := jnp.result_type(trained.params["entity"], np.float32))
     # Two at least: the product of a single row is rounded otherwise than the same row among others.
-    most = max(_BYTES, block_bytes(jax.devices()[0], num_entities))
-    size = max(2, min(len(entity), most // (wide.itemsize * num_entities)))
-    top = partial(_top, trained.encoded(), side, deep)
+    trained = trained.encoded()
+    most = max(_BYTES, block_bytes(jax.devices()[0], numbers := query_numbers(trained)))
+    size = max(2, min(len(entity), most // (wide.itemsize * numbers)))
+    top = partial(_top, trained, side, deep)
     row, out = np.empty(0, np.int64), np.empty(0, np.int32)
     if known is not None:
         row, out = flat_known(known_sets(known, entity, relation), np.arange(len(entity)))

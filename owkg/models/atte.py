@@ -1,7 +1,5 @@
 """AttE: a relation weighs a rotated and a reflected head, and distances are squared."""
 
-from dataclasses import dataclass
-
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -19,20 +17,8 @@ from owkg.models.kind import (
 from owkg.models.model import Model
 
 
-@dataclass(frozen=True)
-class AttE:
-    """Options of AttE.
-
-    Attributes:
-        dim: reals an entity, an even number; a relation has four times as many.
-        reciprocal: True: heads are asked for by inverse relations.
-    """
-
-    dim: int = 500
-    reciprocal: bool = True
-
-    def __post_init__(self) -> None:
-        euclidean.require_pairs(self, "atte")
+class AttE(euclidean.PairOptions):
+    """Options of AttE; a relation has four times as many reals as an entity."""
 
 
 def atte_model(config: AttE) -> Model:

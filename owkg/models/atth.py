@@ -19,19 +19,10 @@ from owkg.models.model import Model
 
 
 @dataclass(frozen=True)
-class AttH:
-    """Options of AttH.
-
-    Attributes:
-        dim: reals an entity, an even number; a relation has four times as many and one.
-        reciprocal: True: heads are asked for by inverse relations.
-    """
+class AttH(euclidean.PairOptions):
+    """Options of AttH; a relation has four times as many reals as an entity, and one."""
 
     dim: int = 32
-    reciprocal: bool = True
-
-    def __post_init__(self) -> None:
-        euclidean.require_pairs(self, "atth")
 
 
 def atth_model(config: AttH) -> Model:

@@ -1,6 +1,7 @@
 """What models of squared distances with biases share: biases of entities, rotations, reflections."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,24 @@ from owkg.models.similarity import MINUS_SQUARES, Similarity
 
 SCALE = 1e-3
 """Standard deviation of initial points and translations."""
+
+
+@dataclass(frozen=True)
+class PairOptions:
+    """Options of a reciprocal model that rotates or reflects pairs of numbers; a kind has its own class.
+
+    Attributes:
+        dim: reals an entity, an even number.
+        reciprocal: True: heads are asked for by inverse relations.
+    """
+
+    dim: int = 500
+    reciprocal: bool = True
+
+    def __post_init__(self) -> None:
+        options.whole_numbers(self, "dim")
+        options.even(self, "dim")
+        options.only_reciprocal(self, type(self).__name__.lower())
 
 
 def biased_init(key: Array, config: Options, entities: int, relations: int, parts: str) -> Params:
@@ -39,13 +58,6 @@ def biased_init(key: Array, config: Options, entities: int, relations: int, part
         "head_bias": zeros,
         "tail_bias": zeros,
     }
-
-
-def require_pairs(config: Options, model: str) -> None:
-    """Requires `dim` to be an even whole number, and `reciprocal` to be True."""
-    options.whole_numbers(config, "dim")
-    options.even(config, "dim")
-    options.only_reciprocal(config, model)
 
 
 def biased_model(

@@ -74,23 +74,29 @@ def within(x: Float[Array, "... d"], c: Float[Array, "... 1"]) -> Float[Array, "
 
 def tanh_ratio(square: Float[Array, "..."]) -> Float[Array, "..."]:
     """tanh(s) / s of s^2."""
-    small = square < _SMALL
+    small, near = _near(square)
     s = jnp.sqrt(jnp.where(small, 1, square))
-    return jnp.where(small, 1 - square / 3 + 2 * jnp.square(square) / 15, jnp.tanh(s) / s)
+    return jnp.where(small, 1 - near / 3 + 2 * jnp.square(near) / 15, jnp.tanh(s) / s)
 
 
 def square_of_asinh(z: Float[Array, "..."]) -> Float[Array, "..."]:
     """asinh(sqrt(z))^2, smooth at 0."""
-    small = z < _SMALL
+    small, near = _near(z)
     far = jnp.square(jnp.arcsinh(jnp.sqrt(jnp.where(small, 1, z))))
-    return jnp.where(small, z - jnp.square(z) / 3 + 8 * z**3 / 45, far)
+    return jnp.where(small, near - jnp.square(near) / 3 + 8 * near**3 / 45, far)
 
 
 def square_of_cosh(square: Float[Array, "..."]) -> Float[Array, "..."]:
     """cosh(s)^2 of s^2; as of 20 from there on."""
-    small = square < _SMALL
+    small, near = _near(square)
     s = jnp.sqrt(jnp.where(small, 1, jnp.minimum(square, _FARTHEST**2)))
-    return jnp.where(small, 1 + square + jnp.square(square) / 3, jnp.square(jnp.cosh(s)))
+    return jnp.where(small, 1 + near + jnp.square(near) / 3, jnp.square(jnp.cosh(s)))
+
+
+def _near(square: Array) -> tuple[Array, Array]:
+    """Whether the series is taken, and its argument, 0 elsewhere: powers would overflow in its derivative."""
+    small = square < _SMALL
+    return small, jnp.where(small, square, 0)
 
 
 def _square(x: Array) -> Array:

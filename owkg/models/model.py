@@ -228,9 +228,10 @@ class Trained:
 
     def encoded(self) -> "Trained":
         """This after `Model.encode`, of a model without it; itself where there is none."""
-        if self.model.encode is None:
+        if (encode := self.model.encode) is None:
             return self
-        return Trained(replace(self.model, encode=None), *_encoded(self))
+        done = _encoded(encode, self.params, self.statistics)
+        return Trained(replace(self.model, encode=None), *done)
 
     def queries(self, entity: Ids, relation: Ids, side: str) -> Float[Array, "q d"]:
         """The vectors of queries, as `Model.query` has them where nothing is learned."""
@@ -242,10 +243,11 @@ class Trained:
         return self.model.candidates(self.encoded().params, entity)
 
 
-@jax.jit
-def _encoded(trained: Trained) -> tuple[Params, Statistics]:
-    assert trained.model.encode is not None
-    return trained.model.encode(trained.params, trained.statistics)
+@partial(jax.jit, static_argnums=0)
+def _encoded(
+    encode: Callable[..., tuple[Params, Statistics]], params: Params, statistics: Statistics
+) -> tuple[Params, Statistics]:
+    return encode(params, statistics)
 
 
 def trained_checked(trained: object) -> Trained:

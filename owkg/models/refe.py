@@ -1,7 +1,5 @@
 """RefE: a relation reflects heads and shifts them, and distances are squared."""
 
-from dataclasses import dataclass
-
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -19,20 +17,8 @@ from owkg.models.kind import (
 from owkg.models.model import Model
 
 
-@dataclass(frozen=True)
-class RefE:
-    """Options of RefE.
-
-    Attributes:
-        dim: reals an entity, an even number; a relation has twice as many.
-        reciprocal: True: heads are asked for by inverse relations.
-    """
-
-    dim: int = 500
-    reciprocal: bool = True
-
-    def __post_init__(self) -> None:
-        euclidean.require_pairs(self, "refe")
+class RefE(euclidean.PairOptions):
+    """Options of RefE; a relation has twice as many reals as an entity."""
 
 
 def refe_model(config: RefE) -> Model:

@@ -19,19 +19,10 @@ from owkg.models.model import Model
 
 
 @dataclass(frozen=True)
-class RefH:
-    """Options of RefH.
-
-    Attributes:
-        dim: reals an entity, an even number; a relation has twice as many and one.
-        reciprocal: True: heads are asked for by inverse relations.
-    """
+class RefH(euclidean.PairOptions):
+    """Options of RefH; a relation has twice as many reals as an entity, and one."""
 
     dim: int = 32
-    reciprocal: bool = True
-
-    def __post_init__(self) -> None:
-        euclidean.require_pairs(self, "refh")
 
 
 def refh_model(config: RefH) -> Model:

@@ -19,19 +19,10 @@ from owkg.models.model import Model
 
 
 @dataclass(frozen=True)
-class RotH:
-    """Options of RotH.
-
-    Attributes:
-        dim: reals an entity, an even number; a relation has three times as many and one.
-        reciprocal: True: heads are asked for by inverse relations.
-    """
+class RotH(euclidean.PairOptions):
+    """Options of RotH; a relation has three times as many reals as an entity, and one."""
 
     dim: int = 32
-    reciprocal: bool = True
-
-    def __post_init__(self) -> None:
-        euclidean.require_pairs(self, "roth")
 
 
 def roth_model(config: RotH) -> Model:

@@ -68,6 +68,7 @@ def mine(
     constants: bool = True,
     min_support: int = 2,
     min_confidence: float = 1e-4,
+    min_groundings: int = 1,
     max_bodies: int = 20_000,
     seed: int = 0,
     on_estimate: Callable[[str], None] | None = None,
@@ -84,6 +85,8 @@ def mine(
         constants: whether to mine rules r(X,c) too.
         min_support: of a rule.
         min_confidence: of a rule, before it is weighed by its kind.
+        min_groundings: entities X, c among them, of which the body of a rule r(X,c) must hold; AnyBURL
+            takes 5.
         max_bodies: of each length.
         seed: of the walks.
         on_estimate: told, before the work, how many bodies and walks are to be looked at.
@@ -102,6 +105,7 @@ def mine(
     if length not in range(1, MOST_LENGTH + 1) or isinstance(length, bool):
         raise ArgumentError("length", f"must be 1, 2 or {MOST_LENGTH}, got {length!r}.")
     least, most = checks.whole("min_support", min_support, 1), checks.whole("max_bodies", max_bodies, 1)
+    grounded = checks.whole("min_groundings", min_groundings, 1)
     if not 0 <= min_confidence <= 1:
         raise ArgumentError("min_confidence", f"must be in [0, 1], got {min_confidence!r}.")
     if not len(graph.splits["train"]):
@@ -124,7 +128,7 @@ def mine(
             f"{_ALL_WALKS:,} are looked at: make one of them smaller.",
         )
     found = [_cyclic(paths, bodies, least, min_confidence, on_progress or (lambda *_: None))]
-    found += [_constant(paths, least, min_confidence)] if constants else []
+    found += [_constant(paths, least, min_confidence, grounded)] if constants else []
     width = max(one.body.shape[1] for one in found)
     padded = [
         one._replace(body=np.pad(one.body, ((0, 0), (0, width - one.body.shape[1])), constant_values=-1))
@@ -250,7 +254,7 @@ class Constants(NamedTuple):
         )
 
 
-def _constant(paths: Paths, least: int, confident: float) -> Rules:
+def _constant(paths: Paths, least: int, confident: float, grounded: int) -> Rules:
     """The rules r(X,c) <- b(X,d), r(X,c) <- b(X,A) and r(X,c)."""
     known = Constants.of(paths)
     facts = len(known.relation) - 2 * paths.num_relations
@@ -280,6 +284,7 @@ def _constant(paths: Paths, least: int, confident: float) -> Rules:
         both = (alone[:, column[there]].multiply(columns[:, head[any_[there]]])).sum(0) if there.any() else 0
         support[any_[there]] -= np.asarray(both).ravel().astype(np.int64) if there.any() else 0
         good = (head != body) & (support >= least) & (support >= confident * (bodies + PESSIMISM))
+        good &= size[body] >= grounded
         parts.append((head[good], body[good], support[good], bodies[good]))
     head, body, support, bodies = (
         map(np.concatenate, zip(*parts, strict=True)) if parts else [np.empty(0, int)] * 4

@@ -1,6 +1,6 @@
 """pLogicNet: TransE and weights of rules that teach each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -100,24 +100,35 @@ def plogicnet(
             "precision", f"leaves no rule of this graph: make it, {precision}, or `min_support` smaller."
         )
     rules = rules.some(np.argsort(-rules.confidence, kind="stable"))
+    *_, learned = _learned(graph, rules, config, threshold, rounds, on_progress)
+    return rules, learned
+
+
+def _learned(
+    graph: KnowledgeGraph,
+    rules: Rules,
+    config: Training,
+    threshold: float,
+    rounds: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> Iterator[Learned]:
+    """What each round ends with."""
     hidden = hidden_of(graph, rules)
     weight, added = rules.support / rules.bodies, np.empty((0, 3), np.int32)
     n = graph.num_entities
     head, tail = hidden.key // n % n, hidden.key % n
     triples = np.stack([head, hidden.key // (n * n), tail], axis=1).astype(np.int32)
-    learned = None
     for turn in range(rounds):
         train = np.concatenate([graph.splits["train"], added])
         trained = _transe(KnowledgeGraph(graph.entities, graph.relations, {"train": train}), config)
         annotated = _sigmoid(score_triples(trained, triples))
         for _ in range(_STEPS):
             weight = weight - _RATE * gradient(hidden, weight, annotated)
-        learned = Learned(trained, hidden, _sigmoid(hidden.share @ weight), weight)
-        added = triples[learned.probability >= threshold]
+        probability = _sigmoid(hidden.share @ weight)
+        added = triples[probability >= threshold]
         if on_progress is not None:
             on_progress(turn + 1, rounds)
-    assert learned is not None
-    return rules, learned
+        yield Learned(trained, hidden, probability, weight)
 
 
 def hidden_of(graph: KnowledgeGraph, rules: Rules) -> Hidden:

@@ -123,6 +123,8 @@ def rules_run(
     with _new(folder, graph, graph_folder, reading, more, overwrite=overwrite) as write:
         learnt = SYSTEMS[system].learn(graph, settings, on_estimate, tell)
         found = learnt.answers(asked, top=top, on_progress=tell("Answering queries"))
+        if not len(found.query):
+            raise ArgumentError("splits", "must hold a query that some rule answers, got none.")
         return write(asked, found, learnt)
 
 
@@ -214,8 +216,8 @@ def _new(
                 rule_table(learnt, graph).write_parquet(place / RULES)
             seconds = time.perf_counter() - started
             valid = validator(graph, config)(trained) if len(graph.splits.get("valid", ())) else {}
-            # The path of the run has one row.
-            row: Row = {"step": 1, "epoch": 1.0, "loss": 0.0, "seconds": seconds}
+            # The path of the run has one row; nothing had a loss.
+            row: Row = {"step": 1, "epoch": 1.0, "loss": None, "seconds": seconds}
             row |= {"examples_per_s": len(graph.splits["train"]) / seconds}
             row |= {f"valid_{name}": value for name, value in valid.items()}
             write_snapshot(place, config, Snapshot(1, state, [row], due=True, last=True))
@@ -421,7 +423,7 @@ def _plogicnet(
 
 
 SYSTEMS = {
-    "rules": System(_mined, ("length", "no_constants", "aggregate"), told=True),
+    "rules": System(_mined, ("length", "no_constants", "min_groundings", "aggregate"), told=True),
     "rnnlogic": System(_rnnlogic, ("length", "per_relation", "rounds"), told=True),
     "plogicnet": System(_plogicnet, ("precision", "threshold", "balance", "rounds"), told=False),
 }

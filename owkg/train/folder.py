@@ -135,7 +135,9 @@ def path_checksum(rows: list[Row], step: int) -> str:
 
 def path_table(rows: list[Row]) -> pl.DataFrame:
     """The rows of a training path; its columns are there even if it is empty."""
-    return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema=_COLUMNS)
+    if not rows:
+        return pl.DataFrame(schema=_COLUMNS)
+    return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_COLUMNS)
 
 
 def read_rows(folder: Path, step: int) -> list[Row]:
@@ -158,7 +160,8 @@ def _rows(path: Path) -> list[Row]:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"{path}: must be Parquet ({str(error).splitlines()[0]}).") from None
     wrong = [name for name in _COLUMNS if name not in table.columns or not table[name].dtype.is_numeric()]
-    wrong = wrong or [name for name in _COLUMNS if table[name].null_count()]
+    # Rules have no loss.
+    wrong = wrong or [name for name in _COLUMNS if name != "loss" and table[name].null_count()]
     wrong += [name for name in table.columns if name not in _COLUMNS and not table[name].dtype.is_float()]
     if wrong:
         raise ValueError(

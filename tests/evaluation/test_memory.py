@@ -10,6 +10,7 @@ from owkg.evaluation import memory, rank_arrays
 from owkg.files import storage
 from owkg.kg import known_answers
 from owkg.models import Trained, model
+from owkg.models.table import table_of
 
 CPU, GPU = SimpleNamespace(platform="cpu"), SimpleNamespace(platform="gpu")
 
@@ -97,3 +98,21 @@ def test_no_rank_depends_on_the_size_of_a_block(name):
     for other in every[1:]:
         for one, column in zip(every[0], other, strict=True):
             np.testing.assert_array_equal(column, one)
+
+
+@pytest.mark.parametrize(("numbers", "blocks"), [(200, 4), (400, 2), (100, 7)])
+def test_queries_of_a_table_count_as_their_scores_do(numbers, blocks):
+    """100 entities: a query takes 200 numbers."""
+    one = np.ones(1, np.int64)
+    table = table_of(one, one, one, num_entities=100, num_relations=1)
+    triples = np.stack([np.arange(7), np.zeros(7, int), np.arange(7)], axis=1).astype(np.int32)
+    seen = []
+    rank_arrays(
+        table,
+        triples,
+        "tail",
+        known=None,
+        block_bytes=4 * 2 * numbers,
+        on_progress=lambda *at: seen.append(at),
+    )
+    assert len(seen) == blocks

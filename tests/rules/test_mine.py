@@ -77,6 +77,18 @@ def test_rules_are_all_that_groundings_allow(graph: KnowledgeGraph) -> None:
     assert len(got) == len(rules.head) > 50
 
 
+def test_bodies_of_rules_with_constants_have_groundings(graph: KnowledgeGraph) -> None:
+    facts, every, few = directed(graph), mine(graph), mine(graph, min_groundings=4)
+    bound = every.constant >= 0
+    xs = [
+        {x for x, r, y in facts if r == body and end in (y, -1)}
+        for body, end in zip(every.body[:, 0].tolist(), every.end.tolist(), strict=True)
+    ]
+    kept = ~bound | (np.array(list(map(len, xs))) >= 4)
+    assert 0 < (~kept).sum() < bound.sum()
+    assert all((a == b).all() for a, b in zip(every.some(kept), few, strict=True))
+
+
 def test_rule_without_body_orders_all_queries() -> None:
     # 110 heads have the tail 0, and 10 the tail 1: of 120 facts.
     triples = [(x, 0, 0) for x in range(2, 112)] + [(x, 0, 1) for x in range(112, 122)]
@@ -164,6 +176,7 @@ def test_the_same_seed_draws_the_same_bodies(graph: KnowledgeGraph) -> None:
         ("length", 4, "1, 2 or 3"),
         ("min_support", 0, "at least 1"),
         ("min_confidence", float("nan"), r"in \[0, 1\]"),
+        ("min_groundings", 0, "at least 1"),
         ("max_bodies", 0, "at least 1"),
     ],
 )

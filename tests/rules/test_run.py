@@ -14,6 +14,8 @@ from owkg.models import score_all
 from owkg.models.table import table_of
 from owkg.train import load_run
 
+pytestmark = pytest.mark.usefixtures("quick_compilation")
+
 TRAIN = (
     "a\tlikes\tb\nb\tlikes\ta\nc\tlikes\td\nd\tlikes\tc\ne\tlikes\tf\na\tknows\tb\nc\tknows\td\ne\tknows\tf\n"
 )
@@ -51,6 +53,8 @@ def test_rules_are_a_run_that_is_evaluated_and_explained(folder, tmp_path, capsy
     assert main([*command, "--format", "json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["valid"]["mrr"] == 1
+    path = load_run(run).path
+    assert (path["loss"].to_list(), path["valid_mrr"].to_list()) == ([None], [1])
     words = pl.read_parquet(run / "rules.parquet")["rule"].to_list()
     assert {"likes(X,Y) <- likes(Y,X)", "likes(X,Y) <- knows(X,Y)"} <= set(words)
     assert main(["evaluate", str(run), "--out", str(ranks)]) == 0
@@ -92,6 +96,7 @@ def test_queries_without_predictions_are_told(folder, tmp_path, capsys):
         ("f likes e\nHeads: f\t0.9\nTails: z\t0.8\n", "line 3: the graph has no entity 'z'"),
         ("f likes e\nHeads: f\tnan\nTails: a\t0.8\n", "line 2: must be candidates with their scores"),
         ("f likes e\nHeads: f\tinf\nTails: a\t0.8\n", "line 2: a score must be finite"),
+        ("f likes e\nHeads: \nTails: \n", "holds no candidate of any triple"),
     ],
 )
 def test_bad_predictions_are_named_by_line(folder, tmp_path, capsys, text, message):
@@ -122,6 +127,14 @@ def test_bad_predictions_are_named_by_line(folder, tmp_path, capsys, text, messa
 def test_bad_options_are_named(folder, tmp_path, capsys, options, message):
     assert main(["rules", str(folder), "--out", str(tmp_path / "run"), *options]) == 2
     assert message in capsys.readouterr().err.replace("`", "")
+    assert not (tmp_path / "run").exists()
+
+
+def test_queries_that_no_rule_answers_make_no_run(folder, tmp_path, capsys):
+    for split in ("valid", "test"):
+        (folder / f"{split}.txt").write_text("g\tmeets\th\n")
+    assert main(["rules", str(folder), "--out", str(tmp_path / "run")]) == 2
+    assert "--splits must hold a query that some rule answers" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
@@ -174,6 +187,7 @@ def test_rules_that_are_learned_are_a_run(folder, tmp_path, capsys, system):
     (folder / "valid.txt").unlink()
     run = tmp_path / "run"
     command = ["rules", str(folder), "--system", system, "--rounds", "1", "--out", str(run)]
+    command += ["--length", "1", "--per-relation", "4"] if system == "rnnlogic" else []
     assert main([*command, "--format", "json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert (made["rules"] >= 2, made["queries"], made["valid"]) == (True, 2, {})

@@ -24,6 +24,7 @@ class Mining:
         no_constants: Mine no rules with entities in them, such as r(X,c) <- b(X,d).
         min_support: Facts that a rule must give.
         min_confidence: Share of the body's pairs that are facts, five pairs added to them.
+        min_groundings: Entities X for which the body of a rule r(X,c) must hold, at least; AnyBURL takes 5.
         max_bodies: Of each length; where there are more, those that most of drawn walks along facts follow.
         system (rules|rnnlogic|plogicnet): Answers by mined rules; by rules that RNNLogic proposes and weighs;
             or by TransE and rules, as pLogicNet joins them.
@@ -42,6 +43,7 @@ class Mining:
     no_constants: bool = False
     min_support: int = 2
     min_confidence: float = 1e-4
+    min_groundings: Annotated[int, typer.Option(min=1)] = 1
     max_bodies: int = 20_000
     system: str = "rules"
     aggregate: str = "maximum"
