@@ -368,7 +368,8 @@ def _truth(
             "truth",
             "must judge every query of the pool where it stands for annotators: "
             f"{len(lacking):,} of {len(asked):,} are not in {settings['truth']}, such as {lacking[0]!r}, and "
-            "all their answers would be called wrong; --covered pools only the queries that it judges.",
+            "all their answers would be called wrong; --judged-queries-only pools only the queries that "
+            "it judges.",
         )
     if other:
         notes.append(f"{other:,} queries that the truth answers are not asked.")

@@ -191,7 +191,11 @@ def _warn(text: str) -> None:
 
 
 def require_as_written(
-    folder: Path, card: dict[str, Any], *, changed: bool, advice: str = "; --changed reads it all the same"
+    folder: Path,
+    card: dict[str, Any],
+    *,
+    changed: bool,
+    advice: str = "; --allow-changed reads it all the same",
 ) -> None:
     """ValueError if a file of the pool is not as it was written; a sheet may be filled in where it is."""
     now = checksums(folder)

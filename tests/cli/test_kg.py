@@ -167,7 +167,7 @@ def test_a_sample_that_other_commands_read(call, answer, tmp_path, owkg_data):
     )
     write_run(run, tmp_path / "m.run")
     make = ["pool", tmp_path / "m.run", "--depth", "4", "--kg", graph, "--out", tmp_path / "pool"]
-    assert call(*make, "--truth", out / "qrels.txt", "--covered")[0] == 0
+    assert call(*make, "--truth", out / "qrels.txt", "--judged-queries-only")[0] == 0
 
 
 @pytest.mark.parametrize(

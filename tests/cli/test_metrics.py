@@ -119,7 +119,7 @@ def test_one_side_only(folder, answer):
 
 
 def test_pykeen_keys(answer):
-    nested, flat = answer("ranks.parquet"), answer("ranks.parquet --keys pykeen")
+    nested, flat = answer("ranks.parquet"), answer("ranks.parquet --json-keys pykeen")
     assert flat["both.realistic.inverse_harmonic_mean_rank"] == nested["both"]["realistic"]["mrr"]["value"]
     assert flat["head.optimistic.hits_at_10"] == nested["head"]["optimistic"]["hits@10"]["value"]
     key = "tail.pessimistic.adjusted_arithmetic_mean_rank_index"
@@ -276,9 +276,9 @@ def test_ranks_without_candidates_have_those_of_the_graph(folder, answer, refuse
     table.select(columns).rename({"optimistic": "rank"}).write_csv("alone.csv")
     table.drop("candidates").write_csv("lacking.csv")
     expected = answer("whole.parquet --kg graph --metric amri,zmrr,probe@0.5,0.5")
-    assert answer("alone.csv --untied --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
+    assert answer("alone.csv --no-ties --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
     assert answer("lacking.csv --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
-    err = refused("alone.csv --untied --metric amri")
+    err = refused("alone.csv --no-ties --metric amri")
     assert "alone.csv: no column candidates" in err
 
 
@@ -555,7 +555,7 @@ def test_published_checkpoints_under_pykeens_keys(owkg_data, tmp_path, capsys, n
     write_ranks(pl.concat(tables), tmp_path / "ranks.parquet")
     names = "mr,mrr,imr,hmr,gmr,igmr,median,inverse_median_rank,hits@1,hits@3,hits@5,hits@10,amr,amri,amrr"
     names += ",ahits@1,ahits@3,ahits@5,ahits@10,count,variance,standard_deviation,median_absolute_deviation"
-    line = f"metrics {tmp_path / 'ranks.parquet'} --metric {names} --format json --keys pykeen"
+    line = f"metrics {tmp_path / 'ranks.parquet'} --metric {names} --format json --json-keys pykeen"
     assert main(shlex.split(line)) == 0
     found = json.loads(capsys.readouterr().out)
     published = json.loads((owkg_data / "checkpoints" / f"{name}_transe.expected.json").read_text())
@@ -623,7 +623,7 @@ def test_a_table_whose_answers_are_not_filtered_from_each_other(folder, call):
         ("ranks.parquet --metric macro-map@1000000000", ["macro-map", "1,000"]),
         ("ranks.parquet --probe-entities 100000000000", ["--probe-entities", "at most"]),
         ("ranks.parquet --metric power-mean@-1000", ["power-mean@-1000"]),
-        ("ranks.parquet --keys pykeen", ["--keys", "json"]),
+        ("ranks.parquet --json-keys pykeen", ["--json-keys", "json"]),
         ("ranks.parquet --metric probe@-2,0", ["sharpness", "-2"]),
     ],
 )
@@ -732,7 +732,7 @@ def test_triples_ranked_by_the_mean_of_both_sides(folder, call, refused):
         "--interval bca",
         "--ci 0.9",
         "--seed 3",
-        "--keys pykeen",
+        "--json-keys pykeen",
     ):
         option = more.split()[0]
         assert f"{option} has no effect with --mean-of-sides" in refused(
