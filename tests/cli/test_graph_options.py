@@ -33,7 +33,7 @@ def test_every_command_that_reads_a_graph_has_the_options(words):
     for word in words.split():
         command = command.commands[word]
     options = {flag: one for one in command.params for flag in one.opts}
-    assert options["--layout"].help.startswith("labelled|integer|openke|")
+    assert options["--layout"].help.startswith("Layout of the graph's folder: labelled, integer, openke,")
     assert "--duplicates" in options
 
 

@@ -36,7 +36,8 @@ def test_duplicates_and_leakage_are_part_of_the_report(call, folder):
     assert found["unseen_in_train"]["test"] == {"entities": 1, "relations": 0, "triples": 1}
 
 
-def test_the_table_says_the_same(done, folder):
+def test_the_table_says_the_same(done, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     out = done("kg", "info", folder)
     lines = [line.split() for line in out.splitlines()]
     assert ["4", "entities,", "2", "relations"] in lines

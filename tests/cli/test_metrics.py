@@ -304,18 +304,21 @@ def test_csv_has_every_number(call, answer):
             assert (float(row[key]) if row[key] else None) == entry[key]
 
 
-def test_latex_is_a_table_with_the_best_in_bold(call, answer):
+def test_latex_is_a_table_of_names_in_small_capitals_and_three_digits(call, answer):
     code, out, err = call("transe.parquet complex.csv --metric mrr,mr,hits@10 --format latex")
     assert (code, _other(err)) == (0, "")
     lines = [line for line in out.splitlines() if line.endswith(r"\\")]
     header, *rows = [[cell.strip() for cell in line.removesuffix(r"\\").split("&")] for line in lines]
     assert header == ["model", "mrr", "mr", "hits@10"]
     values = answer("transe.parquet complex.csv --metric mrr,mr,hits@10")["models"]
-    for column, (name, better) in enumerate((("mrr", max), ("mr", min), ("hits@10", max)), start=1):
-        best = better(model["both"]["realistic"][name]["value"] for model in values.values())
-        for row in rows:
-            bold = row[column].startswith(r"\textbf")
-            assert bold == (values[row[0]]["both"]["realistic"][name]["value"] == best)
+    assert [row[0] for row in rows] == [rf"\textsc{{{name}}}" for name in values]
+    for row, model in zip(rows, values.values(), strict=True):
+        of = model["both"]["realistic"]
+        for shown, name in zip(row[1:], header[1:], strict=True):
+            value = of[name]["value"]
+            digits = f"{value:.3f}" if value < 10 else f"{value:.2f}"
+            assert shown.startswith(rf"{digits} {{\scriptsize [")
+    assert "textbf" not in out  # without a test nothing is called the best
     assert out.count(r"\begin{tabular}") == out.count(r"\end{tabular}") == 1
 
 
@@ -592,7 +595,7 @@ def test_labels_are_shown_as_they_are(folder, call, label, shown):
 def test_latex_of_a_label_with_brackets_is_no_argument(folder, call):
     write_ranks(TABLE.with_columns(model=pl.lit("[2ex]^a~{b}\\")), "odd.parquet")
     out = call("odd.parquet transe.parquet --metric mrr --format latex")[1]
-    assert r"{[}2ex{]}\textasciicircum{}a\textasciitilde{}\{b\}\textbackslash{} &" in out
+    assert r"\textsc{{[}2ex{]}\textasciicircum{}a\textasciitilde{}\{b\}\textbackslash{}} &" in out
 
 
 def test_levels_are_shown_as_given(call):

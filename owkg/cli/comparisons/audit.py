@@ -25,13 +25,15 @@ from owkg.cli.options import (
 from owkg.cli.output import cell, show, write_csv, written_together, wrote
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, printed, probability_range
+from owkg.terminal.tables import line, p_value, printed, probability_range
 
 if TYPE_CHECKING:
     from owkg.auditing import Audit
 
 # Pairs that the table shows; of more, those of neighbours in the order.
 _PAIRS = 15
+# Draws of the randomisation test.
+_DRAWS = 10_000
 
 
 def audit(
@@ -176,7 +178,7 @@ def audit(
     if form is Format.JSON:
         show(form, found.payload())
     else:
-        _show(found)
+        _show(found, test)
 
 
 def _range(name: str, text: str | None) -> float | list[float] | None:
@@ -211,7 +213,7 @@ def _write(found: "Audit", out: Path) -> None:
             earlier.unlink()
 
 
-def _show(found: "Audit") -> None:
+def _show(found: "Audit", test: str) -> None:
     """The verdicts, with the assumptions."""
     import polars as pl
 
@@ -253,7 +255,7 @@ def _show(found: "Audit") -> None:
         told = set(possible.filter(average=average)["model"])
         out_of = dict(models.select("model", pl.col("refuted").fill_null(0.0)).iter_rows())
         rows = [
-            _pair(row, stated, "none" if {row["first"], row["second"]} <= told else "-", out_of)
+            _pair(row, test, stated, "none" if {row["first"], row["second"]} <= told else "-", out_of)
             for row in pairs.iter_rows(named=True)
         ]
         heads = ["pair", "difference", "p", "breakdown", "share"]
@@ -299,7 +301,7 @@ def _show(found: "Audit") -> None:
         line(text, "dim")
 
 
-def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, float]) -> list[str]:
+def _pair(row: dict[str, Any], test: str, stated: bool, absent: str, refuted: dict[str, float]) -> list[str]:
     from owkg.auditing.result import verdict_in_words
 
     if row["certified"] is None:
@@ -310,7 +312,7 @@ def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, flo
         if row["difference"] == 0:
             facts = "0"
     order = "=" if row["difference"] == 0 else ">"
-    p = "<0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
+    p = p_value(row["p_value"], _DRAWS if test == "randomisation" else None)
     cells = [f"{row['first']} {order} {row['second']}", f"{row['difference']:+.4f}", p, facts]
     cells.append(cell(row["share"], ".3f"))
     if stated:

@@ -99,7 +99,7 @@ def compare(
     if out is not None:
         output.write(found, out)
     if format_ == "table":
-        output.print_tables(found, ci, correction, test)
+        output.print_tables(found, ci, correction, test, draws)
     else:
-        printed, lines = output.for_papers(found, ci, test, format_)
+        printed, lines = output.for_papers(found, ci, test, format_, draws)
         show(format_, found, printed, lines, frame=output.tidy(found))

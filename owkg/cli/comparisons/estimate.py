@@ -10,6 +10,7 @@ from owkg.cli.inputs import noted, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat, split_list
 from owkg.cli.output import Table, interval, number, show
 from owkg.errors import naming
+from owkg.terminal.tables import p_value
 
 
 class Gaps(StrEnum):
@@ -132,7 +133,7 @@ def estimate(
             row["metric"],
             f"{row['first']} - {row['second']}",
             _interval(row["value"], row["ci_low"], row["ci_high"]),
-            "" if row["p_value"] is None else "<0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}",
+            "" if row["p_value"] is None else p_value(row["p_value"]),
         ]
         for row in found.differences.to_dicts()
     ]
@@ -153,7 +154,7 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     """A value with its interval; of bounds alone the interval, or nothing."""
     if low is None or high is None:
         return ""
-    return f"[{low:.3f}, {high:.3f}]" if value is None else interval(value, low, high)
+    return f"[{low:.4f}, {high:.4f}]" if value is None else interval(value, low, high)
 
 
 def _categories(frame: Any, percent: str) -> list[Table]:

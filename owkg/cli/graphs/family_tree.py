@@ -12,7 +12,7 @@ from owkg.cli.inputs import check_ending
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import Table, show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, one_line, plain_text, put
+from owkg.terminal.tables import console, line, new_table, one_line, plain_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +251,7 @@ def _show_relations(description: str, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         table.add_row(*map(plain_text, (_named(row), row["meaning"], "\n".join(row["rules"]) or "given")))
     line(description, "bold")
-    put(table)
+    console().print(table)
 
 
 def _named(row: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from owkg.cli.inputs import graph_and_notes, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat, Overwrite, Seed
 from owkg.cli.output import show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, plain_text, put
+from owkg.terminal.tables import line, printed
 
 
 def info(folder: Path, *, how: GraphOptions, form: OutputFormat = Format.TABLE) -> None:
@@ -119,13 +119,8 @@ def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     names = [
         name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
     ]
-    table = new_table()
-    table.add_column(title)
-    for name in names:
-        table.add_column(plain_text(name), justify="right")
-    for row, values in rows.items():
-        table.add_row(plain_text(row), *(_cell(values[name]) for name in names))
-    put(table)
+    cells = [[row, *(_cell(values[name]) for name in names)] for row, values in rows.items()]
+    printed("", [title, *names], cells, as_given=True)
 
 
 def _cell(value: object) -> str:

@@ -6,7 +6,7 @@ from typing import Literal
 from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, check_writable, noted
 from owkg.cli.options import Level, Names, named_files, names_given
-from owkg.cli.output import Table, show, write_frame
+from owkg.cli.output import Table, interval, show, write_frame
 from owkg.terminal.tables import one_line
 
 
@@ -94,7 +94,7 @@ def ir(
     rows = []
     for (system,), own in found.group_by("system", maintain_order=True):
         cells = own.select("value", "lower", "upper").rows()
-        rows.append([system, *(f"{v:.4f} [{low:.3f}, {high:.3f}]" for v, low, high in cells)])
+        rows.append([system, *(interval(v, low, high) for v, low, high in cells)])
     title = f"{each['query'].n_unique():,} queries: mean [{ci:.0%} interval]"
     table = Table(title, ["system", *found["metric"].unique(maintain_order=True)], rows)
     show(format_, {"values": found, "queries": each}, [table], frame=found)
