@@ -1,4 +1,4 @@
-"""Tables on a terminal: no wider than it, names kept and repeated, p-values that claim no more than there is."""
+"""Tables on a terminal: no wider than it, names kept and repeated; p-values as bounds; tables of papers."""
 
 import pytest
 

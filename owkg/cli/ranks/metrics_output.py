@@ -201,6 +201,10 @@ def metrics_for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
     return Table("", [*keys, *names], lines, len(keys)), said
 
 
+def _joined(row: dict[str, str]) -> str:
+    return "; ".join(f"{key} {of}" for key, of in row.items())
+
+
 def print_listing(entries: Iterable[Entry], form: str, letters: str) -> None:
     """Every metric: name, formula, range, direction, chance level, source.
 
@@ -213,9 +217,9 @@ def print_listing(entries: Iterable[Entry], form: str, letters: str) -> None:
     if form in ("json", "csv"):
         show(form, rows, frame=pl.DataFrame(rows))
         return
-    if console().width < _LISTING:  # all but the name in lines of their own
+    if console().width < _LISTING:  # all but the name below each other
         rows = [
-            {"name": row["name"], "": "\n".join(f"{key}: {of}" for key, of in row.items() if key != "name")}
+            {"name": row.pop("name"), "formula and more": f"{row.pop('formula')}\n{_joined(row)}"}
             for row in rows
         ]
     table = new_table()
