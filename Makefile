@@ -84,7 +84,7 @@ demo: $(STAMP)
 	@$(BIN)/python simulations/family_tree_statistics.py --quick --out $(OUT)
 	@echo "==> an embedding model trained, ranked, and measured beside the truth under noise"
 	@$(BIN)/owkg train $(OUT)/example/graph --model complex --dim 64 --epochs 30 --out $(OUT)/run --overwrite
-	@$(BIN)/owkg evaluate $(OUT)/run --split test --name complex --score --out $(OUT)/complex.parquet
+	@$(BIN)/owkg rank $(OUT)/run --split test --name complex --score --out $(OUT)/complex.parquet
 	@$(BIN)/owkg metrics $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,hits@10,amri,zmrr
 	@echo "==> models trained on an open world of families, three seeds"
 	@$(BIN)/python simulations/trained_models.py --graph families --quick --out $(OUT)

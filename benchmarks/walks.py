@@ -97,7 +97,7 @@ def walks(folder: Path) -> dict[str, Callable[[], Any]]:
             "compare @a.run @b.run --kg @graph --qrels test --test t --intersect"
         ),
         "`owkg audit`": run("audit @a.parquet @b.parquet --metric mrr --sparsity 0.3 --test t"),
-        "a trained run through `owkg evaluate`": run("evaluate @run --out @out.parquet"),
+        "a trained run through `owkg rank`": run("rank @run --out @out.parquet"),
     }
 
 

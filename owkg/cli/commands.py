@@ -5,19 +5,21 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.models import ParameterInfo
 
 from owkg import plugins
 
 _TITLE = re.compile(r"([A-Z][\w -]*):")
-_ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.*?)(?: \[default: (.+)\])?")
+_ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.*)")
 
 
 # Columns of a help; a terminal with fewer breaks its lines.
@@ -34,48 +36,122 @@ class Given(frozenset[str]):
                 raise ValueError(f"`{name.strip('_')}` {why}.")
 
 
+Commands = Sequence[Callable[..., None] | typer.Typer]
+
+# Titles of panels that several commands have; those that few people need come last, in this order.
+OUTPUT, STATISTICS = "Output", "Tests and intervals"
+GRAPH, TABLES, RARE = "The graph", "Rank tables from other programs", "Rarely needed"
+LAST = (STATISTICS, OUTPUT, GRAPH, TABLES, RARE)
+# What stands for a value where nothing more is said of it.
+_METAVARS = {int: "N", float: "NUMBER", str: "TEXT", Path: "FILE", list[str]: "TEXT", list[Path]: "FILE"}
+
+
 def group(
-    name: str, about: str, *commands: Callable[..., None] | typer.Typer, **settings: Any
+    name: str,
+    about: str,
+    *commands: Callable[..., None] | typer.Typer,
+    panels: Mapping[str, Commands] | None = None,
+    former: Mapping[str, Callable[..., None]] | None = None,
+    **settings: Any,
 ) -> typer.Typer:
     """An app of functions, each a command, and of other apps.
 
     The parameters before the `*` of a signature are arguments, those after it options. `filter_` is the
-    option --filter; of a bool that is False by default there is no --no-flag. A parameter whose type is a
-    dataclass stands for an option for each of its fields; one of type `Given` is no option, but tells which
-    were given. Types such as `Annotated[int, typer.Option(min=1)]` add what Typer knows beyond that; with a
-    help there, as the shared ones of `owkg.cli.options` have, the docstring is silent. A docstring is the
-    help of the command, and then has sections:
+    option --filter, unless the annotation names another flag; of a bool that is False by default there is no
+    --no-flag. A parameter whose type is a dataclass stands for an option for each of its fields; one of type
+    `Given` is no option, but tells which were given. Types such as `Annotated[int, typer.Option(min=1)]` add
+    what Typer knows beyond that; with a help there, as the shared ones of `owkg.cli.options` have, the
+    docstring is silent. A docstring is the help of the command, and then has sections:
 
         Args:
-            kg (DIR): what the help says of --kg, whose value it calls DIR. [default: what it says of that]
+            kg (DIR): What the help says about --kg, whose value it calls DIR. Default: what happens without.
         A title:
-            seeds: of a panel of its own.
+            seeds: An option in a panel of its own.
         Examples:
             owkg train data/nations --out run
 
-    In a dataclass the first section is `Attributes`.
+    In a dataclass the first section is `Attributes`. Panels come in the order of their first option, those of
+    `LAST` last.
 
     Args:
         name: of the app.
         about: its help.
         *commands: functions and apps, in the order of the help.
+        panels: further functions and apps, by the title of their panel.
+        former: functions by names that they once had; these are hidden, and a note tells the name of today.
         **settings: of `typer.Typer`.
     """
     usual: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": "rich", "add_completion": False}
-    app = typer.Typer(name=name, help=about, **usual | settings)
-    for one in commands:
-        if isinstance(one, typer.Typer):
-            app.add_typer(one)
-            continue
+    of_panels = {None: commands} | dict(panels or {})
+    order = [_name(one) for of_panel in of_panels.values() for one in of_panel]
+    kind = type("Group", (settings.pop("cls", CommandGroup),), {"order": order})
+    app = typer.Typer(name=name, help=about, cls=kind, **usual | settings)
+    for panel, of_panel in of_panels.items():
+        for one in of_panel:
+            _add(app, one, panel)
+    for old, one in (former or {}).items():
         text, sections = _read(one)
-        examples = sections.pop("Examples", ())
-        epilog = "Examples:\n\n" + "\n\n".join(examples) if examples else None
-        app.command(cls=_Command, epilog=epilog)(_command(one, text, sections))
+        sections.pop("Examples", None)
+        noting = _noting(one, f"`{name} {old}` is now `{name} {one.__name__}`; the old name will go in 0.2.")
+        app.command(old, cls=_Command, hidden=True)(_command(noting, text, sections))
     return app
+
+
+def _name(one: Callable[..., None] | typer.Typer) -> str:
+    """The name of a command or of an app."""
+    return str(one.info.name) if isinstance(one, typer.Typer) else one.__name__
+
+
+def _add(app: typer.Typer, one: Callable[..., None] | typer.Typer, panel: str | None) -> None:
+    """Adds a command or an app to a panel of the help."""
+    if isinstance(one, typer.Typer):
+        app.add_typer(one, rich_help_panel=panel)
+        return
+    text, sections = _read(one)
+    examples = sections.pop("Examples", ())
+    epilog = "Examples:\n\n" + "\n\n".join(examples) if examples else None
+    app.command(cls=_Command, epilog=epilog, rich_help_panel=panel)(_command(one, text, sections))
+
+
+def _noting(function: Callable[..., None], note: str) -> Callable[..., None]:
+    """The function, after a note on standard error."""
+
+    @wraps(function)
+    def noting(**values: Any) -> None:
+        print(f"owkg: note: {note}", file=sys.stderr)
+        function(**values)
+
+    return noting
+
+
+def _without_types(params: list[Any]) -> list[Any]:
+    """The parameters; a flag, which takes no value, and an argument, which is called by one, show no type."""
+    for one in params:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+        elif isinstance(one, TyperArgument):
+            one.display_type_rich = lambda ctx: None
+    return params
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands that its help lists in their order, and whose flags show no type."""
+
+    order: Sequence[str] = ()
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: self.order.index(name) if name in self.order else len(names))
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
 
 
 class _Command(TyperCommand):
     """A command whose help cuts no word off: a name of an option keeps its line, other words are broken."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_types(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from rich.console import Console
@@ -118,6 +194,8 @@ def _command(function: Callable[..., None], text: str, sections: dict[str, list[
             is_option = one.kind is one.KEYWORD_ONLY
             parameters.append(_parameter(one.name, kind, one.default, said, is_option=is_option))
 
+    parameters = _by_panel(parameters)
+
     @wraps(function)
     def command(context: Any, **values: Any) -> None:
         plugins.load()
@@ -132,6 +210,14 @@ def _command(function: Callable[..., None], text: str, sections: dict[str, list[
     command.__annotations__ = {one.name: one.annotation for one in (context, *parameters)}
     command.__signature__ = inspect.Signature([context, *parameters])  # pyright: ignore[reportAttributeAccessIssue]
     return command
+
+
+def _by_panel(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+    """The parameters in the order of the help: those of a panel together, those of `LAST` last."""
+    panels = [get_args(one.annotation)[1].rich_help_panel for one in parameters]
+    order = [None, *(panel for panel in panels if panel not in LAST), *LAST]
+    places = [order.index(panel) for panel in panels]
+    return [one for _, one in sorted(zip(places, parameters, strict=True), key=lambda pair: pair[0])]
 
 
 def _is_given(context: Any, name: str) -> bool:
@@ -158,14 +244,26 @@ def _parameter(
         if name not in said:
             raise TypeError(f"the docstring says nothing of the parameter {name!r} of a command.")
         about = said[name]
-        options: dict[str, Any] = {"help": about.help, "metavar": about.metavar}
-        options |= {"show_default": about.default or True, "rich_help_panel": about.panel}
+        metavar = about.metavar or (None if get_origin(base) is Literal else _METAVARS.get(_plain(base)))
+        options: dict[str, Any] = {"help": about.help, "metavar": metavar, "rich_help_panel": about.panel}
         if info is not None:
             options |= {"min": info.min, "max": info.max}
-        flag = name.strip("_").replace("_", "-")
-        flags = f"--{flag}/--no-{flag}" if base is bool and default is True else f"--{flag}"
-        kind = Annotated[base, typer.Option(flags, **options) if is_option else typer.Argument(**options)]
+        # In an annotation, Typer holds the first flag as the default.
+        named = [getattr(info, "default", None), *(getattr(info, "param_decls", None) or ())]
+        flags = [flag for flag in named if isinstance(flag, str) and flag.startswith("--")]
+        flags = flags or [f"--{name.strip('_').replace('_', '-')}"]
+        if base is bool and default is True:
+            flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}"]
+        if not is_option:  # Arguments are called by their names.
+            options["metavar"] = about.metavar
+        kind = Annotated[base, typer.Option(*flags, **options) if is_option else typer.Argument(**options)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _plain(kind: Any) -> Any:
+    """The type without None."""
+    others = [one for one in get_args(kind) if one is not NoneType]
+    return others[0] if len(others) == 1 and get_origin(kind) is UnionType else kind
 
 
 class _Said(NamedTuple):
@@ -173,7 +271,6 @@ class _Said(NamedTuple):
 
     help: str
     metavar: str | None
-    default: str | None
     panel: str | None
 
 
@@ -185,8 +282,8 @@ def _said(sections: dict[str, list[str]]) -> dict[str, _Said]:
         for entry in entries:
             if (match := _ENTRY.fullmatch(entry)) is None:
                 raise TypeError(f"{entry!r} is not of the form name: text.")
-            name, metavar, text, default = match.groups()
-            said[name] = _Said(text, metavar, default, panel)
+            name, metavar, text = match.groups()
+            said[name] = _Said(text, metavar, panel)
     return said
 
 
@@ -213,4 +310,5 @@ def _read(documented: Callable[..., None]) -> tuple[str, dict[str, list[str]]]:
             entries[-1] += " " + line.strip()
         elif line.strip():
             entries.append(line.strip())
-    return "\n".join(text).strip(), sections
+    paragraphs = "\n".join(text).strip().split("\n\n")
+    return "\n\n".join(" ".join(one.split()) for one in paragraphs), sections

@@ -23,7 +23,7 @@ _OPTIONS = {
     "exponent": "--popularity-exponent",
     "filter_splits": "--filter",
     "num_candidates": "--candidates",
-    "layouts": "--layout",
+    "layouts": "--write-layouts",
     "source": "NAME|FILE",
     "scores": "FILE",
     "sizes": "--size",

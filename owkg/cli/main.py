@@ -16,8 +16,8 @@ from owkg.cli.comparisons.pool import pool
 from owkg.cli.comparisons.stability import stability
 from owkg.cli.embeddings.align import align
 from owkg.cli.embeddings.classify import classify
-from owkg.cli.embeddings.evaluate import evaluate
 from owkg.cli.embeddings.models import models
+from owkg.cli.embeddings.rank import rank
 from owkg.cli.embeddings.rules import rules_app
 from owkg.cli.embeddings.train import train
 from owkg.cli.errors import called, heard, unheard
@@ -34,28 +34,24 @@ from owkg.cli.ranks.ir import ir
 from owkg.cli.ranks.metrics import metrics
 from owkg.cli.ranks.ranks import ranks_app
 
+# Panels of the help, and the commands of each, those first that most people need.
+PANELS = {
+    "Measure": (metrics, chance, ir, classify),
+    "Compare": (compare, audit, power, stability),
+    "Get ranks": (rank, ranks_app, align),
+    "Judge": (pool, missing, estimate, accept),
+    "Missing facts": (theory, simulate),
+    "Data and models": (kg_app, example, sample, family_tree_app, train, models, rules_app),
+    "Check": (conformance,),
+}
+
 app = group(
     "owkg",
     "How far can a link-prediction result on an incomplete knowledge graph be trusted?",
-    *(
-        theory,
-        simulate,
-        power,
-        metrics,
-        chance,
-        train,
-        models,
-        evaluate,
-        classify,
-        align,
-        pool,
-        estimate,
-        accept,
-        missing,
-    ),
-    *(audit, ir, compare, stability, conformance, example, family_tree_app, sample, kg_app, ranks_app),
-    rules_app,
+    panels=PANELS,
+    former={"evaluate": rank},
     context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=True,
 )
 
 
@@ -70,7 +66,8 @@ def _version(value: bool | None) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool | None,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
     ] = None,
 ) -> None:
     pass

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from owkg.cli.commands import OUTPUT, TABLES
 from owkg.errors import naming
 
 if TYPE_CHECKING:
@@ -27,47 +28,81 @@ class Format(StrEnum):
     JSON = "json"
 
 
-OutputFormat = Annotated[Format, typer.Option("--format", help="A table to read, or JSON.")]
-Seed = Annotated[int, typer.Option(help="Equal seeds give equal results.", min=0, max=2**32 - 1)]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace OUT, if it was written by this command.")
+OutputFormat = Annotated[
+    Format, typer.Option("--format", rich_help_panel=OUTPUT, help="Print a table to read, or JSON.")
 ]
-Level = Annotated[int, typer.Option(min=1, help="Lowest relevance that is relevant.")]
+Seed = Annotated[
+    int, typer.Option(help="Seed of random numbers. Equal seeds give equal results.", min=0, max=2**32 - 1)
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite",
+        rich_help_panel=OUTPUT,
+        help="Replace what is already written there, if this command wrote it. Default: stop with an error.",
+    ),
+]
+Level = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Lowest relevance label that counts as relevant.")
+]
 Filter = Annotated[
     str | None,
     typer.Option(
         "--filter",
-        help="Splits whose known answers leave the candidates, or none.",
-        show_default="train,valid,test, as far as the graph has them, and --split",
+        metavar="SPLIT,...",
+        help="Splits whose known answers are removed from the candidates (filtered ranks), or none for raw "
+        "ranks. Default: train, valid and test, if the graph has them, and the split of --split.",
     ),
 ]
+Split = Annotated[str, typer.Option(metavar="SPLIT", help="Split whose triples are ranked.")]
 TestName = Literal["randomisation", "t", "wilcoxon"]
 
 DESIGN_HELP = (
     "How the judged candidates were chosen: complete (a random sample of queries, all candidates judged), "
     "sampled-pool, sampled-budget (pooled on a random sample of queries), pool, budget, sheet or unknown. "
-    "Default: as owkg pool and owkg audit wrote it; a sheet is a sheet, other files are unknown. Only "
-    "complete gives more than a lower bound."
+    "Default: as owkg pool or owkg audit recorded it; otherwise sheet for a sheet, unknown for other files. "
+    "Only complete gives more than a lower bound."
 )
+JudgedSample = Annotated[
+    Path | None,
+    typer.Option(
+        "--judged-sample",
+        metavar="QRELS",
+        help="Test answers that were drawn at random so that their queries are judged. Queries with more "
+        "answers are drawn more often and therefore get a lower weight. Default: all judged queries have "
+        "the same weight.",
+    ),
+]
 AnswerHistogram = Annotated[
     str,
     typer.Option(
-        help="Full-test answers of a query, at least 1; or a histogram over queries, "
-        "ANSWERS:QUERIES,ANSWERS:QUERIES,... such as 12:300,43:200."
+        metavar="N|N:QUERIES,...",
+        help="Number of true answers of a query on the complete test set, at least 1; or a histogram over "
+        "queries as ANSWERS:QUERIES,..., such as 12:300,43:200.",
     ),
 ]
 OtherCorrelation = Annotated[
-    float | None, typer.Option(help="Of the second model; --correlation when absent.")
+    float | None,
+    typer.Option(
+        metavar="RHO",
+        help="Correlation between missing from the test set and classified positive, for the second model. "
+        "Default: the value of --correlation.",
+    ),
 ]
 Predictions = Annotated[
-    Literal["classification", "score"], typer.Option(help="How the model orders the candidates.")
+    Literal["classification", "score"],
+    typer.Option(
+        help="How the model orders the candidates: by a yes-or-no classification with random order within "
+        "each class, or by a real-valued score."
+    ),
 ]
 Columns = Annotated[
     list[str] | None,
     typer.Option(
         "--columns",
         metavar="NAME=COLUMN",
-        help="What the file calls a column, as head=subject; repeatable, or several with commas.",
+        rich_help_panel=TABLES,
+        help="Name of a column in the file, as head=subject. Several with commas, or repeat the option.",
     ),
 ]
 Systems = Annotated[
@@ -80,21 +115,28 @@ Systems = Annotated[
 ]
 GraphOfSystems = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Folder of the graph: relation categories, splits, and what runs need."),
+    typer.Option(
+        metavar="DIR",
+        help="Folder of the graph. TREC runs need it for candidates and known answers; rank tables need it "
+        "only for relation categories and splits.",
+    ),
 ]
 MetricsOfSystems = Annotated[
     list[str] | None,
     typer.Option(
-        help="A mean that owkg metrics --list shows; several with commas. Or measures of lists, for TREC "
-        "runs under --qrels whatever their topics are: AP, nDCG@10, P@10, Recall@100, RR, Rprec, Bpref, "
-        "infAP, RBP(p=0.8), Judged@10."
+        metavar="METRIC,...",
+        help="Metrics that owkg metrics --list shows. Several with commas, or repeat the option. For TREC "
+        "runs with --qrels also measures of lists, whatever the topics are called: AP, nDCG@10, P@10, "
+        "Recall@100, RR, Rprec, Bpref, infAP, RBP(p=0.8), Judged@10. Default: the usual metrics.",
     ),
 ]
 Ties = Annotated[
     str | None,
     typer.Option(
-        help="optimistic, realistic, pessimistic or exact. Absent: realistic, but exact where --qrels leave "
-        "open which of several answers of equal rank stands first. Needed where lists leave out answers."
+        metavar="RULE",
+        help="How tied answers are ranked: optimistic, realistic, pessimistic or exact. Default: realistic, "
+        "but exact if --qrels leave open which of several tied answers comes first. Required if lists leave "
+        "out answers.",
     ),
 ]
 Names = Annotated[
@@ -102,14 +144,18 @@ Names = Annotated[
     typer.Option(
         "--name",
         metavar="NAME,...",
-        help="Names of the systems, one for each file; several with commas (a name with a comma in quotation "
-        "marks), or repeat it. Default: what the files say (tag, column model), or the name of the file "
-        "where they say nothing or the same.",
+        help="Names of the systems, one for each file. Several with commas (put a name that contains a comma "
+        "in quotation marks), or repeat the option. Default: the name in the file (tag, column model), or "
+        "the name of the file if there is none or it is not unique.",
     ),
 ]
 Intersect = Annotated[
     bool,
-    typer.Option("--intersect", help="Leave out queries and answers that some system lacks, and count them."),
+    typer.Option(
+        "--intersect",
+        help="Leave out queries and answers that some system lacks, and print how many. Default: stop with "
+        "an error.",
+    ),
 ]
 
 
@@ -117,16 +163,17 @@ Intersect = Annotated[
 class TableOptions:
     """What rank tables do not say themselves.
 
-    Rank tables as others write them:
-        untied: Take ranks (rank, or head_rank and tail_rank) as free of ties.
-        realistic: Take them as means of optimistic and pessimistic ranks, such as 2.5; only realistic metrics
-            have a value then.
-        candidates: Candidates of each row of a table without that column, unless --kg says.
-        ids: Take head, relation and tail as ids of --kg, whatever its labels are.
+    Rank tables from other programs:
+        untied: Treat ranks (columns rank, or head_rank and tail_rank) as free of ties.
+        realistic: Treat ranks as means of optimistic and pessimistic ranks, such as 2.5. Only realistic
+            metrics have a value then.
+        candidates (N): Number of candidates of each row, for a table without a column candidates. Default:
+            counted in --kg.
+        ids: Treat head, relation and tail as integer ids of --kg, whatever its labels are.
     """
 
     columns: Columns = None
-    untied: bool = False
+    untied: Annotated[bool, typer.Option("--no-ties")] = False
     realistic: bool = False
     candidates: Annotated[int | None, typer.Option(min=1)] = None
     ids: bool = False
@@ -169,14 +216,14 @@ def columns_given(texts: Sequence[str] | None) -> dict[str, str] | None:
 class GraphOptions:
     """How the folder of a graph is read.
 
-    The folder of the graph:
-        layout (LAYOUT): labelled|integer|openke|kb2e|rotate|libkge|pykeen|ntriples; or of labelled files an
-            order of columns, such as head,tail,relation or head,relation,tail,time (time is left out), or the
-            names of columns in a header line, such as head=subject,relation=predicate,tail=object. [default:
-            by the files]
-        duplicates (warn|keep|drop|error): Triples that a split has more than once: keep them and print a
-            note, keep them, keep the first, or stop. [default: warn, but keep where the command does not
-            depend on them]
+    The graph:
+        layout (LAYOUT): Layout of the graph's folder: labelled, integer, openke, kb2e, rotate, libkge, pykeen
+            or ntriples. For labelled files also the order of columns, such as head,tail,relation or
+            head,relation,tail,time (time is ignored), or the names of columns in a header line, such as
+            head=subject,relation=predicate,tail=object. Default: recognised from the files.
+        duplicates (warn|keep|drop|error): What to do with triples that a split holds more than once: keep
+            them and print a note (warn), keep them, drop all but the first, or stop. Default: warn, or keep
+            if the result does not depend on them.
     """
 
     layout: str | None = None
@@ -203,15 +250,21 @@ class SettingOptions:
     """A model of known strength on a test set with missing facts.
 
     Attributes:
-        strength: P(an answer is classified positive), in [0, 1].
-        sparsity: P(an answer is missing from the test set), in (0, 1).
-        num_entities: Candidates before filtering, above --num-answers.
-        metric: mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias; several with commas.
-        correlation: Correlation of "missing" and "classified positive".
-        missing: How facts come to be missing.
-        node_spread: Spread of the entities' probabilities under --missing node.
-        popularity_exponent: How fast the odds of missing rise with the popularity rank under --missing
-            popularity.
+        strength (P): Strength of the model: probability that it classifies a true answer as positive, in [0,
+            1].
+        sparsity (P): Probability that a true answer is missing from the test set, in (0, 1).
+        num_entities (N): Number of candidates before filtering, more than --num-answers.
+        metric (METRIC,...): Metrics such as mrr, hits@K, log-mrr, p-mrr@P, mr, or a usual alias. Several with
+            commas, or repeat the option.
+        correlation (RHO): Correlation between missing from the test set and classified positive. 0:
+            independent.
+
+    How facts go missing:
+        missing: Model of missing facts: each fact independently, by the entities that facts share (node), or
+            by the popularity of entities.
+        node_spread (NUMBER): Spread of the entities' probabilities of being missing, with --missing node.
+        popularity_exponent (NUMBER): How fast the odds of being missing rise with the popularity rank, with
+            --missing popularity.
     """
 
     strength: float
@@ -326,6 +379,14 @@ def splits_given(text: str | None) -> list[str] | None:
     if not names:
         raise ValueError(f"`filter` must name splits, or be none, got {text!r}.")
     return [] if names == ["none"] else names
+
+
+def sides_given(text: str) -> list[str]:
+    """The sides that `--sides` names, each once."""
+    sides = split_list(text)
+    if not sides or len(set(sides)) < len(sides) or not {*sides} <= {"head", "tail"}:
+        raise ValueError(f"`sides` must be head, tail, or head,tail for both, got {text!r}.")
+    return sides
 
 
 def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from owkg.files.storage import naming_place, written_aside
 from owkg.terminal.latex import latex_escaped, tabular
 from owkg.terminal.markdown import marked
 from owkg.terminal.markdown import table as markdown_table
-from owkg.terminal.tables import line, new_table, one_line, plain_text, printed, put
+from owkg.terminal.tables import line, one_line, plain_text, printed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +81,7 @@ def show(
             print(f"\n{marked(table.title)}\n\n{rows}")
     else:
         for table in tables:
-            printed(table.title, table.columns, table.rows)
+            printed(table.title, table.columns, table.rows, table.names)
         for text in (*lines, *(f"note: {note}" for note in notes or ())):
             line(text)
 
@@ -98,7 +98,7 @@ def cell(value: object, digits: str = ".4f") -> str:
     return format(value, digits) if isinstance(value, float) else str(value)
 
 
-def interval(value: float, low: float, high: float, digits: str = ".3f") -> str:
+def interval(value: float, low: float, high: float, digits: str = ".4f") -> str:
     """A value and its interval."""
     return f"{value:{digits}} [{low:{digits}}, {high:{digits}}]"
 
@@ -137,13 +137,9 @@ def show_metrics(
     line(title, "bold")
     line(", ".join(f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items()), "dim")
     if results:
-        table = new_table()
-        table.add_column("")
-        for result in results:
-            table.add_column(plain_text(result["metric"]), justify="right")
-        for key in [key for key in results[0] if key != "metric"]:
-            table.add_row(key.replace("_", " "), *(plain_text(_readable(result[key])) for result in results))
-        put(table)
+        keys = [key for key in results[0] if key != "metric"]
+        rows = [[key.replace("_", " "), *(_readable(result[key]) for result in results)] for key in keys]
+        printed("", ["", *(result["metric"] for result in results)], rows, as_given=True)
     show(form, {}, lines=lines, notes=notes)
 
 

@@ -64,7 +64,7 @@ class ImportedEmbeddings(NamedTuple):
         return RankTable.trusted(ranks(trained, graph, **options), about)
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Writes what `owkg evaluate --embeddings` reads, .npz or .safetensors.
+        """Writes what `owkg rank --embeddings` reads, .npz or .safetensors.
 
         Raises:
             ValueError: if the name ends otherwise.

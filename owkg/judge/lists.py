@@ -35,7 +35,7 @@ def lists_of(
     model: str = "scores",
     entities: Iterable[str] | None = None,
 ) -> pl.DataFrame:
-    """The run of the best answers to the queries of a split, as `owkg evaluate --lists` writes it.
+    """The run of the best answers to the queries of a split, as `owkg rank --lists` writes it.
 
     What train and valid know leaves the lists, except the answers of the split itself.
 

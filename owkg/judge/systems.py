@@ -135,7 +135,7 @@ def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
         note(
             f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank: values "
             "are means over that order, which are approximations. A column score in the rank tables (`score` "
-            "of rank_table, --score of owkg evaluate and owkg ranks convert) gives the order."
+            "of rank_table, --score of owkg rank and owkg ranks convert) gives the order."
         )
         if ties not in (None, "exact"):
             note(f"The tie rule {ties} takes them for ties; exact is the mean over their order.")

@@ -365,7 +365,8 @@ def _truth(
             "truth",
             "must judge every query of the pool if it replaces annotators: "
             f"{len(lacking):,} of {len(asked):,} are not in {settings['truth']}, such as {lacking[0]!r}, and "
-            "all their answers would count as wrong; --covered pools only the queries that it judges.",
+            "all their answers would count as wrong; --judged-queries-only pools only the queries that it "
+            "judges.",
         )
     if other:
         notes.append(f"{other:,} queries that the truth answers are not in the runs.")

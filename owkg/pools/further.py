@@ -78,7 +78,7 @@ def require_runs(paths: Sequence[Path]) -> None:
     for path in filter(holds_ranks, paths):
         raise ValueError(
             f"{path}: is a rank table, whose lists hold only tested answers; a draw needs the runs "
-            "(owkg evaluate --lists writes them)."
+            "(owkg rank --lists writes them)."
         )
 
 

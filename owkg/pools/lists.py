@@ -1,4 +1,4 @@
-"""Ranked lists of `owkg evaluate` as a TREC run, for pools and IR measures."""
+"""Ranked lists of `owkg rank` as a TREC run, for pools and IR measures."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -193,7 +193,7 @@ def _warn(text: str) -> None:
 
 
 def require_as_written(
-    folder: Path, card: dict[str, Any], *, changed: bool, advice: str = "; --changed reads it anyway"
+    folder: Path, card: dict[str, Any], *, changed: bool, advice: str = "; --allow-changed reads it anyway"
 ) -> None:
     """Raise ValueError if a file of the pool was changed; sheets may be filled in inside the folder."""
     now = checksums(folder)

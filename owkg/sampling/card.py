@@ -15,15 +15,15 @@ from owkg.sampling.sample import OpenWorld, SamplingDesign, alpha, alpha_of
 from owkg.sampling.survival import FactModel
 
 MISSING_MODELS: dict[str, type[FactModel]] = {
-    "edge": Independent,
+    "independent": Independent,
     "node": NodeBased,
     "relation": RelationBased,
     "popularity": PopularityBased,
 }
 
-# Filtered by train, valid and the split itself, as `owkg evaluate` does where nothing else is said. The score
+# Filtered by train, valid and the split itself, as `owkg rank` does where nothing else is said. The score
 # tells `owkg compare --qrels` the order of answers of equal rank.
-_COMMAND = "owkg evaluate run --kg . --split test_{name} --queries queries.tsv --score --out {name}.parquet"
+_COMMAND = "owkg rank run --kg . --split test_{name} --queries queries.tsv --score --out {name}.parquet"
 
 
 def describe(world: OpenWorld) -> dict[str, Any]:

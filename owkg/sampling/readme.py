@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 _MODELS = {
-    "edge": "Each fact is known with probability {density:g}, on its own.",
+    "independent": "Each fact is known with probability {density:g}, on its own.",
     "node": "A fact is known with the product of the probabilities of its two entities, each N(mu, "
     "{spread:g}) cut to [0, 1], where mu makes the mean over all facts {density:g}.",
     "relation": "A fact is known with the probability of its relation, N(mu, {spread:g}) cut to [0, 1], "
@@ -30,7 +30,7 @@ _FILES = """\
 {layouts}| `metadata.json` | this card for programs, with the SHA-256 of every file |
 
 Sets without facts have no file. Filter by what trains and validates, and by the other answers of the test
-that is evaluated, as `owkg evaluate` and `owkg ranks convert` do.
+that is evaluated, as `owkg rank` and `owkg ranks convert` do.
 """
 
 _ALPHA = """\
@@ -98,7 +98,7 @@ def readme(card: dict[str, Any], *, layouts: Sequence[str], figure: str | None) 
     parts = [f"# Open-world benchmark at density {card['parameters']['density']:g}\n\n{_drawn(card)}"]
     parts += [f"![Answers a query in either test; alpha by relation]({figure})"] if figure else []
     parts += [_table([card]), _ALPHA, *card["notes"]]
-    alike = "" if card["parameters"]["missing"]["model"] == "edge" else _UNLIKE
+    alike = "" if card["parameters"]["missing"]["model"] == "independent" else _UNLIKE
     parts += [f"## Relations\n\n{_relations(card)}", alike]
     valid = "| `valid.txt` | validation facts |\n" if "valid" in card["splits"] else ""
     no_valid = "" if valid else " --valid-every 0"

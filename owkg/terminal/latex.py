@@ -21,6 +21,17 @@ def latex_escaped(text: object) -> str:
     return "".join(_ESCAPED.get(c, c) for c in plain_text(text))
 
 
+def small_caps(name: object) -> str:
+    r"""The name of a system as papers print it, in `\textsc`."""
+    return rf"\textsc{{{latex_escaped(name)}}}"
+
+
+def three_digits(value: float) -> str:
+    """A number with three decimals, fewer where it has several digits before them."""
+    value = 0.0 if abs(value) < 5e-4 else value  # no minus before zero
+    return f"{value:,.{max(1, 4 - len(str(int(abs(value)))))}f}"
+
+
 def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
     """A booktabs table; its first columns, `names` of them, are of text, the others of numbers.
 

@@ -45,31 +45,54 @@ def probability_range(low: float, high: float) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def printed(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Prints a table; the first column is of names, the others of numbers.
+def p_value(p: float, draws: int | None = None) -> str:
+    """A p-value with four decimals; of a smaller one, a bound.
+
+    Args:
+        p: the p-value.
+        draws: B of a randomisation test, whose p-values are not below 1 / (B + 1): those are "< 2 / (B + 1)".
+    """
+    if draws is not None and p <= (1 + 1e-9) / (draws + 1):
+        return f"< {2 / (draws + 1):.1g}"
+    return f"{p:.4f}" if p >= 1e-4 else "< 0.0001"
+
+
+def printed(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    names: int = 1,
+    *,
+    as_given: bool = False,
+) -> None:
+    """Prints a table no wider than the terminal; the first columns are of names, the others of numbers.
 
     Columns that do not fit beside each other follow in a block of their own, the names repeated.
 
     Args:
         title: above it; nothing where empty.
-        columns: names; underscores are shown as spaces.
+        columns: their heads; underscores are shown as spaces, unless they are `as_given`.
         rows: of cells.
+        names: number of columns of names.
+        as_given: whether heads are names that people gave, such as those of systems.
     """
     if title:
         console().print(plain_text(title), style="bold")
-    heads = [plain_text(name.replace("_", " ")) for name in columns]
+    heads = [plain_text(name if as_given else name.replace("_", " ")) for name in columns]
     cells = [[plain_text(cell) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
     room = console().width
     if _taken(widths) > room:  # Long names are broken before numbers are put apart.
-        widths[0] = min(widths[0], max(room // 3, _LEAST))
-    for block in _blocks(widths, room):
+        most = max(room // (2 + names), _LEAST // names)
+        widths[:names] = [min(width, most) for width in widths[:names]]
+    for block in _blocks(widths, room, names):
         table = new_table()
-        table.add_column(heads[0], overflow="fold", max_width=widths[0])
+        for head, width in zip(heads[:names], widths, strict=False):
+            table.add_column(head, overflow="fold", max_width=width)
         for i in block:
-            table.add_column(heads[i], justify="right")
+            table.add_column(heads[i], justify="right", overflow="fold")
         for row in cells:
-            table.add_row(row[0], *(row[i] for i in block))
+            table.add_row(*row[:names], *(row[i] for i in block))
         put(table)
 
 
@@ -99,11 +122,11 @@ def console(**options: Any) -> Any:
     return Console(highlight=False, markup=False, emoji=False, **options)
 
 
-def _blocks(widths: list[int], room: int) -> list[list[int]]:
-    """The columns after the first, cut into as many as fit beside it each time, at least one."""
+def _blocks(widths: list[int], room: int, names: int) -> list[list[int]]:
+    """The columns after the names, cut into as many as fit beside them each time, at least one."""
     found: list[list[int]] = [[]]
-    for i in range(1, len(widths)):
-        if found[-1] and _taken([widths[j] for j in (0, *found[-1], i)]) > room:
+    for i in range(names, len(widths)):
+        if found[-1] and _taken([widths[j] for j in (*range(names), *found[-1], i)]) > room:
             found.append([])
         found[-1].append(i)
     return found

@@ -291,7 +291,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
             "--lists must list the known answers where the ranks have them: 'oracle'",
         ),
         (("--metric", " ,"), "--metric must name something, got ' ,'."),
-        (("--sample", "full.qrels"), "--sample is of judgements, and there are none."),
+        (("--judged-sample", "full.qrels"), "--judged-sample is of judgements, and there are none."),
         (
             ("--judged", "one.run", "--kg", "graph"),
             "one.run, line 1: must be lines `query 0 answer relevance` (TREC)",

@@ -41,10 +41,13 @@ def test_several_graphs_and_raw_ranks(folder, answer):
         (("--adjust", "amrr=0.1"), "amrr cannot be adjusted"),
         (("--split", "dev"), "--split must be one of"),
         (("--metric", "mmr"), "mmr"),
-        (("--side", "left", "--adjust", "mrr=0.1"), "--side must be head, tail or both"),
+        (
+            ("--sides", "left", "--adjust", "mrr=0.1"),
+            "--sides must be head, tail, or head,tail for both, got",
+        ),
         (("--adjust", "mrr=1.5"), "--adjust must be in"),
         (("--adjust", "mrr=0.5", "--adjust", "mrr=0.6"), "--adjust must name each metric once"),
-        (("--side", "head"), "--side is of --adjust"),
+        (("--sides", "head"), "--sides has no effect without --adjust"),
         (("--out", "c.txt"), "--out must end in .parquet or .csv"),
     ],
 )

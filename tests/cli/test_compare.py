@@ -15,6 +15,7 @@ from owkg.judge.stability import stability_by_triple
 from owkg.metrics import metric
 from owkg.ranks import read_ranks, write_ranks
 from owkg.stats.rank_correlation import kendall_tau
+from owkg.terminal.tables import p_value, shown
 
 QUERIES, ANSWERS, ENTITIES = 30, 4, 50
 
@@ -409,10 +410,12 @@ def test_two_systems_show_their_difference_first(folder, call, done):
     first = printed.split("interval] #place")[0]
     for row in found:
         assert row["lower"] < row["difference"] < row["upper"]
-        shown = f"{row['difference']:+.4g} [{row['lower']:+.3g}, {row['upper']:+.3g}]"
-        line = next(line for line in first.splitlines() if shown in line)
+        numbers = (row[name] for name in ("difference", "lower", "upper"))
+        of, lower, upper = (("+" if value >= 0 else "") + shown(value) for value in numbers)
+        told = f"{of} [{lower}, {upper}]"
+        line = next(line for line in first.splitlines() if told in line)
         assert line.split()[0] == row["metric"]
-        assert f"{row['p_value']:.3g}" in line
+        assert p_value(row["p_value"], 10_000) in line
     assert "area of p" not in printed
 
 
@@ -453,7 +456,7 @@ def test_csv_latex_and_markdown(folder, call, done):
     assert tau["value"].n_unique() == 1
     printed = done(*asked, "--format", "latex", notes=True)
     assert printed.count(r"\begin{tabular}{lrr}") == printed.count(r"\end{tabular}") == 4
-    assert "a -- b & $" in printed
+    assert r"\textsc{a} -- \textsc{b} & $" in printed
     assert all(line.startswith(("%", "\\")) or line.endswith(r"\\") for line in printed.splitlines())
     printed = done(*asked, "--format", "markdown", notes=True)
     assert printed.count("|---|---:|---:|") == 4

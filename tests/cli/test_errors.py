@@ -159,8 +159,8 @@ def test_the_line_shows_the_value_and_the_option(refused, monkeypatch, line, sai
     ("line", "said"),
     [
         (
-            "metrics oracle.csv --untied",
-            "--untied has no effect on oracle.csv, which has both ranks of each task.",
+            "metrics oracle.csv --no-ties",
+            "--no-ties has no effect on oracle.csv, which has both ranks of each task.",
         ),
         ("metrics --list --ci 0.9", "--ci has no effect with --list, which prints all metrics."),
         ("metrics oracle.csv --list", "FILE has no effect with --list, which prints all metrics."),
@@ -216,8 +216,8 @@ CALLERS = {
     "judge": [("compare",), ("stability",), ("audit",)],
     "metrics": [("metrics",), ("compare",), ("stability",), ("audit",)],
     "pools": [("pool",)],
-    "ranks/seeds.py": [("evaluate",), ("metrics",), ("compare",), ("stability",), ("audit",)],
-    "train/scorer.py": [("evaluate",), ("classify",)],
+    "ranks/seeds.py": [("rank",), ("metrics",), ("compare",), ("stability",), ("audit",)],
+    "train/scorer.py": [("rank",), ("classify",)],
     "train/workers.py": [("train",)],
     "conformance/runner.py": [],  # a script with options of its own
     "report/charts.py": [],  # colours of a page

@@ -44,7 +44,7 @@ def test_files_on_the_command_line(tmp_path, monkeypatch, call, suffix):
         asked = [part for name, value in options.items() for part in (f"--{name}", value)]
         code, out, err = call(
             "ranks", "filtered", "scores.npz", f"tasks.{suffix}", "--known", f"known.{suffix}", *asked,
-            "--candidates", f"typed.{suffix}", "--out", "ranks.parquet",
+            "--candidates-file", f"typed.{suffix}", "--out", "ranks.parquet",
         )  # fmt: skip
         assert code == 0
         assert not err or re.match(
@@ -97,8 +97,8 @@ def test_2014_is_2014_0_and_07_is_no_7(tmp_path, monkeypatch, call):
             "--known must have from at or before to",
         ),
         (
-            "s.npz tasks.csv --candidates timed.csv --out r.csv",
-            "--candidates must have no columns but .*; time is",
+            "s.npz tasks.csv --candidates-file timed.csv --out r.csv",
+            "--candidates-file must have no columns but .*; time is",
         ),
         ("no.npz tasks.csv --out r.csv", "No such file or directory: 'no.npz'"),
         ("tasks.csv tasks.csv --out r.csv", "tasks.csv: no .npz file of scores"),

@@ -10,7 +10,7 @@ import typer.main
 from owkg.cli.main import app
 
 READS = (
-    "kg info", "kg sample", "train", "evaluate", "classify", "chance", "metrics", "ranks convert",
+    "kg info", "kg sample", "train", "rank", "classify", "chance", "metrics", "ranks convert",
     "ranks generated", "pool", "compare", "stability", "missing", "audit", "estimate",
 )  # fmt: skip
 NUMBERS = {"train": "30\t17\t183\n183\t36\t64\n64\t17\t183\n", "test": "183\t36\t30\n"}
@@ -33,7 +33,7 @@ def test_every_command_that_reads_a_graph_has_the_options(words):
     for word in words.split():
         command = command.commands[word]
     options = {flag: one for one in command.params for flag in one.opts}
-    assert options["--layout"].help.startswith("labelled|integer|openke|")
+    assert options["--layout"].help.startswith("Layout of the graph's folder: labelled, integer, openke,")
     assert "--duplicates" in options
 
 
@@ -52,18 +52,18 @@ def test_a_run_notes_how_its_graph_was_read(call, refused, graph):
     assert call("train", graph, *TRAIN, "--layout", "labelled", "--duplicates", "drop")[0] == 0
     noted = json.loads(Path("run/metadata.json").read_text())["graph_reading"]
     assert noted == {"layout": "labelled", "duplicates": "drop"}
-    assert call("evaluate", "run", "--out", "ranks.csv")[0] == 0
-    assert call("evaluate", "run", "--kg", graph, "--out", "ranks.csv")[0] == 0
+    assert call("rank", "run", "--out", "ranks.csv")[0] == 0
+    assert call("rank", "run", "--kg", graph, "--out", "ranks.csv")[0] == 0
     assert call("train", graph, "--out", "run", "--resume")[0] == 0
     Path("graph").rename("moved")
-    assert "--layout labelled" in refused("evaluate", "run", "--kg", "moved", "--out", "ranks.csv")
-    assert call("evaluate", "run", "--kg", "moved", "--layout", "labelled", "--out", "ranks.csv")[0] == 0
+    assert "--layout labelled" in refused("rank", "run", "--kg", "moved", "--out", "ranks.csv")
+    assert call("rank", "run", "--kg", "moved", "--layout", "labelled", "--out", "ranks.csv")[0] == 0
     assert call("metrics", "ranks.csv", "--kg", "moved", "--layout", "labelled", "--by", "category")[0] == 0
 
 
 def test_runs_of_several_seeds_note_it_too(call, graph):
     assert call("train", graph, *TRAIN, "--layout", "labelled", "--seeds", "0,1")[0] == 0
-    assert call("evaluate", "run", "--out", "ranks.csv")[0] == 0
+    assert call("rank", "run", "--out", "ranks.csv")[0] == 0
 
 
 def test_notes_name_the_options(call, graph):
@@ -100,7 +100,7 @@ def test_files_with_classes_are_classified(call, answer, graph):
 )
 def test_no_output_becomes_a_split_of_the_graph(call, refused, graph, out, words):
     np.savez("e.npz", entity=np.ones((3, 2)), relation=np.ones((2, 2)))
-    given = ("evaluate", "--embeddings", "e.npz", "--model", "distmult", "--kg", graph)
+    given = ("rank", "--embeddings", "e.npz", "--model", "distmult", "--kg", graph)
     given = (*given, "--layout", "labelled")
     if words is not None:
         assert words in refused(*given, "--out", out)
@@ -113,7 +113,7 @@ def test_no_output_becomes_a_split_of_the_graph(call, refused, graph, out, words
 
 def test_the_layout_of_embeddings_has_an_option_of_its_own(refused, call, graph):
     np.savez("e.npz", entity=np.ones((3, 4)), relation=np.ones((2, 4)))
-    given = ("evaluate", "--embeddings", "e.npz", "--model", "complex", "--kg", graph)
+    given = ("rank", "--embeddings", "e.npz", "--model", "complex", "--kg", graph)
     given = (*given, "--layout", "labelled")
     err = refused(*given, "--out", "r.csv")
     assert "--embedding-layout real-imaginary" in err

@@ -36,7 +36,8 @@ def test_duplicates_and_leakage_are_part_of_the_report(call, folder):
     assert found["unseen_in_train"]["test"] == {"entities": 1, "relations": 0, "triples": 1}
 
 
-def test_the_table_says_the_same(done, folder):
+def test_the_table_says_the_same(done, folder, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     out = done("kg", "info", folder)
     lines = [line.split() for line in out.splitlines()]
     assert ["4", "entities,", "2", "relations"] in lines
@@ -167,7 +168,7 @@ def test_a_sample_that_other_commands_read(call, answer, tmp_path, owkg_data):
     )
     write_run(run, tmp_path / "m.run")
     make = ["pool", tmp_path / "m.run", "--depth", "4", "--kg", graph, "--out", tmp_path / "pool"]
-    assert call(*make, "--truth", out / "qrels.txt", "--covered")[0] == 0
+    assert call(*make, "--truth", out / "qrels.txt", "--judged-queries-only")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_one_side_only(folder, answer):
 
 
 def test_pykeen_keys(answer):
-    nested, flat = answer("ranks.parquet"), answer("ranks.parquet --keys pykeen")
+    nested, flat = answer("ranks.parquet"), answer("ranks.parquet --json-keys pykeen")
     assert flat["both.realistic.inverse_harmonic_mean_rank"] == nested["both"]["realistic"]["mrr"]["value"]
     assert flat["head.optimistic.hits_at_10"] == nested["head"]["optimistic"]["hits@10"]["value"]
     key = "tail.pessimistic.adjusted_arithmetic_mean_rank_index"
@@ -276,9 +276,9 @@ def test_ranks_without_candidates_have_those_of_the_graph(folder, answer, refuse
     table.select(columns).rename({"optimistic": "rank"}).write_csv("alone.csv")
     table.drop("candidates").write_csv("lacking.csv")
     expected = answer("whole.parquet --kg graph --metric amri,zmrr,probe@0.5,0.5")
-    assert answer("alone.csv --untied --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
+    assert answer("alone.csv --no-ties --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
     assert answer("lacking.csv --kg graph --metric amri,zmrr,probe@0.5,0.5") == expected
-    err = refused("alone.csv --untied --metric amri")
+    err = refused("alone.csv --no-ties --metric amri")
     assert "alone.csv: no column candidates" in err
 
 
@@ -304,18 +304,21 @@ def test_csv_has_every_number(call, answer):
             assert (float(row[key]) if row[key] else None) == entry[key]
 
 
-def test_latex_is_a_table_with_the_best_in_bold(call, answer):
+def test_latex_is_a_table_of_names_in_small_capitals_and_three_digits(call, answer):
     code, out, err = call("transe.parquet complex.csv --metric mrr,mr,hits@10 --format latex")
     assert (code, _other(err)) == (0, "")
     lines = [line for line in out.splitlines() if line.endswith(r"\\")]
     header, *rows = [[cell.strip() for cell in line.removesuffix(r"\\").split("&")] for line in lines]
     assert header == ["model", "mrr", "mr", "hits@10"]
     values = answer("transe.parquet complex.csv --metric mrr,mr,hits@10")["models"]
-    for column, (name, better) in enumerate((("mrr", max), ("mr", min), ("hits@10", max)), start=1):
-        best = better(model["both"]["realistic"][name]["value"] for model in values.values())
-        for row in rows:
-            bold = row[column].startswith(r"\textbf")
-            assert bold == (values[row[0]]["both"]["realistic"][name]["value"] == best)
+    assert [row[0] for row in rows] == [rf"\textsc{{{name}}}" for name in values]
+    for row, model in zip(rows, values.values(), strict=True):
+        of = model["both"]["realistic"]
+        for shown, name in zip(row[1:], header[1:], strict=True):
+            value = of[name]["value"]
+            digits = f"{value:.3f}" if value < 10 else f"{value:.2f}"
+            assert shown.startswith(rf"{digits} {{\scriptsize [")
+    assert "textbf" not in out  # without a test nothing is called the best
     assert out.count(r"\begin{tabular}") == out.count(r"\end{tabular}") == 1
 
 
@@ -573,7 +576,7 @@ def test_published_checkpoints_under_pykeens_keys(owkg_data, tmp_path, capsys, n
     write_ranks(pl.concat(tables), tmp_path / "ranks.parquet")
     names = "mr,mrr,imr,hmr,gmr,igmr,median,inverse_median_rank,hits@1,hits@3,hits@5,hits@10,amr,amri,amrr"
     names += ",ahits@1,ahits@3,ahits@5,ahits@10,count,variance,standard_deviation,median_absolute_deviation"
-    line = f"metrics {tmp_path / 'ranks.parquet'} --metric {names} --format json --keys pykeen"
+    line = f"metrics {tmp_path / 'ranks.parquet'} --metric {names} --format json --json-keys pykeen"
     assert main(shlex.split(line)) == 0
     found = json.loads(capsys.readouterr().out)
     published = json.loads((owkg_data / "checkpoints" / f"{name}_transe.expected.json").read_text())
@@ -610,7 +613,7 @@ def test_labels_are_shown_as_they_are(folder, call, label, shown):
 def test_latex_of_a_label_with_brackets_is_no_argument(folder, call):
     write_ranks(TABLE.with_columns(model=pl.lit("[2ex]^a~{b}\\")), "odd.parquet")
     out = call("odd.parquet transe.parquet --metric mrr --format latex")[1]
-    assert r"{[}2ex{]}\textasciicircum{}a\textasciitilde{}\{b\}\textbackslash{} &" in out
+    assert r"\textsc{{[}2ex{]}\textasciicircum{}a\textasciitilde{}\{b\}\textbackslash{}} &" in out
 
 
 def test_levels_are_shown_as_given(call):
@@ -641,7 +644,7 @@ def test_a_table_whose_answers_are_not_filtered_from_each_other(folder, call):
         ("ranks.parquet --metric macro-map@1000000000", ["macro-map", "1,000"]),
         ("ranks.parquet --probe-entities 100000000000", ["--probe-entities", "at most"]),
         ("ranks.parquet --metric power-mean@-1000", ["power-mean@-1000"]),
-        ("ranks.parquet --keys pykeen", ["--keys", "json"]),
+        ("ranks.parquet --json-keys pykeen", ["--json-keys", "json"]),
         ("ranks.parquet --metric probe@-2,0", ["sharpness", "-2"]),
     ],
 )
@@ -750,7 +753,7 @@ def test_triples_ranked_by_the_mean_of_both_sides(folder, call, refused):
         "--interval bca",
         "--ci 0.9",
         "--seed 3",
-        "--keys pykeen",
+        "--json-keys pykeen",
     ):
         option = more.split()[0]
         assert f"{option} has no effect with --mean-of-sides" in refused(

@@ -244,8 +244,11 @@ def test_bad_topics(refused, folder, topics, arguments, shown):
         ("one.run --depth 2 --kg none --out x", "none"),
         ("one.run --depth 2 --kg graph --out x --truth other", "--truth must be a split .* or a file"),
         ("one.run --depth 2 --kg graph --out x --closed-world", "--closed-world needs --truth"),
-        ("one.run --depth 2 --kg graph --out x --covered", "--covered needs --truth"),
-        ("one.run --depth 2 --kg graph --out x --changed", "--changed has no effect without --read"),
+        ("one.run --depth 2 --kg graph --out x --judged-queries-only", "--judged-queries-only needs --truth"),
+        (
+            "one.run --depth 2 --kg graph --out x --allow-changed",
+            "--allow-changed has no effect without --read",
+        ),
         ("--read s.tsv --out x --pool y --budget 3", "--budget has no effect with --read"),
         ("one.run --depth 2 --kg graph --out x --filter other", "--filter must be among .*'other'"),
         ("one.run --depth 2 --kg graph --out x --filter test --truth test", "must not name the split"),
@@ -386,15 +389,16 @@ def test_a_pool_that_changed_is_read_when_asked_for(call, refused, sheets, name)
         path.write_text("".join(lines[: 2 + lines[0].startswith("query")]))
     err = refused("pool", "--read", "first.tsv", *READ)
     assert (
-        err == f"owkg: error: pool: {name} changed since the pool was written; --changed reads it anyway.\n"
+        err
+        == f"owkg: error: pool: {name} changed since the pool was written; --allow-changed reads it anyway.\n"
     )
     if name == "pool.qrels":
         return
-    code, out, err = call("pool", "--read", "first.tsv", *READ, "--changed", "--format", "json")
+    code, out, err = call("pool", "--read", "first.tsv", *READ, "--allow-changed", "--format", "json")
     assert (code, json.loads(out)["systems"]) == (0, [])
     assert err == f"owkg: note: pool: {name} changed since, so the contribution of each system is unknown.\n"
     path.unlink()
-    assert call("pool", "--read", "first.tsv", *READ, "--overwrite", "--changed")[0] == 0
+    assert call("pool", "--read", "first.tsv", *READ, "--overwrite", "--allow-changed")[0] == 0
 
 
 def test_a_sheet_filled_in_where_it_is_changes_no_pool(call, sheets):
@@ -461,7 +465,7 @@ def test_bad_sheets(refused, sheets, old, new, shown):
 def test_labels_against_the_pool(call, refused, sheets):
     assert call("pool", "--read", "first.tsv", *READ)[0] == 0
     (sheets / "pool/pool.qrels").write_text((sheets / "judged.qrels").read_text())
-    err = refused("pool", "--read", "second.tsv", *READ, "--overwrite", "--changed", notes=True)
+    err = refused("pool", "--read", "second.tsv", *READ, "--overwrite", "--allow-changed", notes=True)
     assert "such as 'oslo' to 'ann|knows|?', 0 and 1" in err
 
 
@@ -525,9 +529,9 @@ def test_a_truth_that_does_not_cover_the_pool(call, refused, folder):
     asked = ["pool", *MAKE, "--truth", "few.qrels", "--closed-world"]
     err = refused(*asked)
     assert "1 of 2 are not in few.qrels, such as 'ben|knows|?'" in err
-    assert "--covered pools only the queries that it judges" in err
+    assert "--judged-queries-only pools only the queries that it judges" in err
     assert not (folder / "pool").exists()
-    code, _, err = call(*asked, "--covered")
+    code, _, err = call(*asked, "--judged-queries-only")
     assert code == 0
     assert "owkg: note: 1 queries are left out because the truth does not judge them." in err
     assert set(pl.read_csv("pool/pool.tsv", separator="\t")["query"]) == {"ann|knows|?"}
@@ -708,7 +712,7 @@ def test_a_third_annotator_decides_conflicts(call, done, refused, torn):
         *TWO, "--conflicts", "c.tsv", "--overwrite"
     )
     fill("c.tsv", "third.tsv", {"cat": "y"})
-    out = done(*TWO, "--third", "third.tsv", "--overwrite", "--conflicts", "again.tsv")
+    out = done(*TWO, "--conflicts-judged", "third.tsv", "--overwrite", "--conflicts", "again.tsv")
     assert "third.tsv decides 2 of 2 conflicts" in out
     assert "no conflicts are left, so again.tsv is not written" in out
     assert "2 relevant, 3 not relevant, 0 not judged" in out
@@ -716,7 +720,7 @@ def test_a_third_annotator_decides_conflicts(call, done, refused, torn):
     judged = read_judgements("judged.qrels")
     assert judged.filter(pl.col("relevance") == 1)["answer"].to_list() == ["cat", "cat"]
     fill("c.tsv", "unsure.tsv", {})
-    found = json.loads(call(*TWO, "--third", "unsure.tsv", "--overwrite", "--format", "json")[1])
+    found = json.loads(call(*TWO, "--conflicts-judged", "unsure.tsv", "--overwrite", "--format", "json")[1])
     assert (found["conflicts"], found["decided"], found["not_judged"]) == (2, 0, 2)
 
 
@@ -736,11 +740,15 @@ def test_bad_third_sheets(call, refused, torn):
     }
     for name, (rows, shown) in cases.items():
         (torn / f"{name}.tsv").write_text("\n".join([lines[0], *rows]) + "\n")
-        err = refused(*TWO, "--third", f"{name}.tsv", "--overwrite")
+        err = refused(*TWO, "--conflicts-judged", f"{name}.tsv", "--overwrite")
         assert shown.replace(name, f"{name}.tsv", 1) in err
-    assert "different annotators, got a.tsv twice" in refused(*TWO, "--third", "a.tsv", "--overwrite")
-    read = ["pool", "--read", "a.tsv", *READ, "--overwrite", "--third", "short.tsv"]
-    assert "--third must be left out because there are no conflicts, got short.tsv" in call(*read)[2]
+    assert "different annotators, got a.tsv twice" in refused(
+        *TWO, "--conflicts-judged", "a.tsv", "--overwrite"
+    )
+    read = ["pool", "--read", "a.tsv", *READ, "--overwrite", "--conflicts-judged", "short.tsv"]
+    assert (
+        "--conflicts-judged must be left out because there are no conflicts, got short.tsv" in call(*read)[2]
+    )
 
 
 def test_an_expert_checks_a_sample(call, done, refused, torn):
@@ -768,7 +776,7 @@ def test_an_expert_checks_a_sample(call, done, refused, torn):
 
 
 def test_options_of_the_other_half(refused, folder):
-    for option in ("--conflicts", "--third", "--annotations", "--expert"):
+    for option in ("--conflicts", "--conflicts-judged", "--annotations", "--expert"):
         assert f"{option} has no effect without --read" in refused("pool", *MAKE, option, "x")
     for option in (["--templates", "x"], ["--sources"], ["--source-template", "x"]):
         assert f"{option[0]} has no effect with --read" in refused("pool", "--read", "s.tsv", *READ, *option)

@@ -19,7 +19,7 @@ def found(request, owkg_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp(name)
     checkpoint, ranks = owkg_data / "checkpoints" / f"{name}_transe", folder / "ranks.parquet"
     file = ["--embeddings", f"{checkpoint}.npz", "--model", "transe", "--norm", "1"]
-    assert main(["evaluate", *file, "--kg", str(owkg_data / name), "--out", str(ranks)]) == 0
+    assert main(["rank", *file, "--kg", str(owkg_data / name), "--out", str(ranks)]) == 0
     published = json.loads((owkg_data / "checkpoints" / f"{name}_transe.expected.json").read_text())
     names = [part for key in published["both"]["realistic"] for part in ("--metric", key)]
     with pytest.MonkeyPatch.context() as patch:
@@ -30,7 +30,7 @@ def found(request, owkg_data, tmp_path_factory):
                 printed.append(" ".join(map(str, words)))
 
         patch.setattr("builtins.print", heard)
-        assert main(["metrics", str(ranks), "--format", "json", "--keys", "pykeen", *names]) == 0
+        assert main(["metrics", str(ranks), "--format", "json", "--json-keys", "pykeen", *names]) == 0
     own = json.loads("\n".join(printed))
     return read_ranks(ranks).frame, own, published
 

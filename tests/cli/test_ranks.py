@@ -108,26 +108,26 @@ def test_several_models_are_counted_and_not_renamed(call, refused, folder):
 
 
 def test_a_list_without_ties_only_when_said_so(call, done, refused):
-    assert call("list.csv --untied --candidates 7 --out out.parquet")[0] == 0
+    assert call("list.csv --no-ties --candidates 7 --out out.parquet")[0] == 0
     assert read_ranks("out.parquet").frame.select("optimistic", "pessimistic", "candidates").rows() == [
         (2, 2, 7)
     ]
     # With a graph its candidates follow, by the filter that is asked for.
-    out = done("list.csv --untied --kg graph --out out.parquet")
+    out = done("list.csv --no-ties --kg graph --out out.parquet")
     assert out == "wrote out.parquet: 1 ranks (1 tail), 0 % tied, filtered by train, valid, test\n"
     read = read_ranks("out.parquet")
     assert read.frame.select("candidates", "filtered", "category").rows() == [(3, True, "1-1")]
     assert read.about == {"split": "test", "filter": ["train", "valid", "test"]}
-    out = call("list.csv --untied --kg graph --filter train --out out.parquet")[1]
+    out = call("list.csv --no-ties --kg graph --filter train --out out.parquet")[1]
     assert "note: test is not among what filters (train): the other answers of a query stay" in out
     assert not read_ranks("out.parquet").frame["filtered"].any()
     err = refused("list.csv --candidates 7 --out out.parquet")
-    assert "ranks say nothing of ties: --untied takes them as free of ties, --realistic as means" in err
+    assert "ranks say nothing of ties: --no-ties takes them as free of ties, --realistic as means" in err
 
 
 def test_a_lone_column_of_ranks(done, folder):
     (folder / "plain.csv").write_text("rank\n1\n14\n")
-    out = done("plain.csv --untied --candidates 14 --out out.parquet")
+    out = done("plain.csv --no-ties --candidates 14 --out out.parquet")
     assert "note: plain.csv does not say what was asked: each rank counts as a query of its own" in out
     assert read_ranks("out.parquet").frame.select("optimistic", "candidates").rows() == [(1, 14), (14, 14)]
 
@@ -249,19 +249,22 @@ def test_duplicates_in_the_graph_are_told(done, folder):
             "no array scores, triples, side; arrays found: a",
         ),
         ("scores.npz --kg graph --split test --out out.csv", "--split says nothing about score matrices"),
-        ("table.csv --untied --out out.csv", "--untied says nothing about a rank table, which table.csv is"),
+        (
+            "table.csv --no-ties --out out.csv",
+            "--no-ties says nothing about a rank table, which table.csv is",
+        ),
         (
             "ranks.parquet --filter none --out out.csv",
             "--filter says nothing of ranks.parquet, which has its",
         ),
         ("list.csv --unanswered --out out.csv", "--unanswered says nothing about a rank list"),
-        ("list.csv --untied --filter train --out out.csv", "--filter needs a graph (--kg)"),
+        ("list.csv --no-ties --filter train --out out.csv", "--filter needs a graph (--kg)"),
         (
-            "list.csv --untied --kg graph --candidates 9 --out out.csv",
+            "list.csv --no-ties --kg graph --candidates 9 --out out.csv",
             "--candidates must be absent with a graph",
         ),
         (
-            "list.csv --untied --out out.csv",
+            "list.csv --no-ties --out out.csv",
             "list.csv: no column candidates; --candidates says how many there are",
         ),
         (

@@ -79,7 +79,7 @@ def test_several_densities_and_json(done, facts, tmp_path):
     out = done(
         facts,
         tmp_path / "new",
-        *("--density", "0.95, 0.5,1", "--nested", "--both-sides", "--valid-rate", 0.1, "--seed", 3),
+        *("--density", "0.95, 0.5,1", "--nested", "--sides", "head,tail", "--valid-rate", 0.1, "--seed", 3),
         *(
             "--missing",
             "node",
@@ -87,9 +87,9 @@ def test_several_densities_and_json(done, facts, tmp_path):
             0.1,
             "--num-queries",
             "all",
-            "--layout",
+            "--write-layouts",
             "none",
-            "--no-figure",
+            "--no-card-figure",
         ),
         *("--format", "json"),
     )
@@ -110,7 +110,7 @@ def test_several_densities_and_json(done, facts, tmp_path):
 
 def test_each_missing_model(call, facts, tmp_path):
     models = {
-        "edge": (),
+        "independent": (),
         "node": (),
         "relation": ("--relation-spread", 0.1),
         "popularity": ("--popularity-exponent", 2),
@@ -143,7 +143,7 @@ def test_other_files_with_the_same_facts_give_the_same_world(call, facts, tmp_pa
     else:
         other.write_text("".join(reversed(FACTS)))
     for path, out in ((facts, "one"), (other, "two")):
-        assert call(path, tmp_path / out, *USUAL, "--no-figure")[0] == 0
+        assert call(path, tmp_path / out, *USUAL, "--no-card-figure")[0] == 0
     one, two = (_contents(tmp_path / out) for out in ("one", "two"))
     for told in ("README.md", "metadata.json"):  # they name the file
         assert one.pop(told) != two.pop(told)
@@ -152,7 +152,7 @@ def test_other_files_with_the_same_facts_give_the_same_world(call, facts, tmp_pa
 
 def test_the_folder_works_with_the_other_commands(call, facts, tmp_path, capsys):
     folder = tmp_path / "new"
-    assert call(facts, folder, *USUAL, "--both-sides")[0] == 0
+    assert call(facts, folder, *USUAL, "--sides", "head,tail")[0] == 0
     for test in ("sparse", "full"):
         # A system that retrieves the first of the right answers to each query, and nothing else.
         qrels = [line.split("\t") for line in (folder / f"qrels_{test}.txt").read_text().splitlines()]
@@ -199,8 +199,8 @@ def test_repeated_lines_are_said(call, facts, tmp_path):
         (("--seed", "-1"), "--seed must be a whole number of at least 0, got -1."),
         (("--missing", "node", "--node-spread", "0"), "--node-spread must be in [1e-06, 10], got 0.0."),
         (("--missing", "relation", "--relation-spread", "11"), "--relation-spread"),
-        (("--node-spread", "0.1"), "--node-spread says nothing about --missing edge."),
-        (("--layout", "rotate"), "--layout must be of openke, libkge, got 'rotate'."),
+        (("--node-spread", "0.1"), "--node-spread says nothing about --missing independent."),
+        (("--write-layouts", "rotate"), "--write-layouts must be of openke, libkge, got 'rotate'."),
     ],
 )
 def test_bad_options_are_named_in_one_line_and_nothing_is_written(
@@ -241,7 +241,7 @@ def test_a_folder_is_replaced_only_when_asked_and_as_a_whole(call, refused, fact
     [
         ((), {}),
         (("--nested",), {"nested": True}),
-        (("--both-sides",), {"both_sides": True}),
+        (("--sides", "head,tail"), {"both_sides": True}),
         (("--train-rate", 0.5, "--valid-rate", 0.25), {"train_rate": 0.5, "valid_rate": 0.25}),
         (("--seed", 9), {"seed": 9}),
         (("--missing", "node", "--node-spread", 0.3), {"missing": NodeBased(0.3)}),
@@ -250,7 +250,7 @@ def test_a_folder_is_replaced_only_when_asked_and_as_a_whole(call, refused, fact
     ],
 )
 def test_every_option_reaches_the_sample(done, facts, tmp_path, options, given):
-    done(facts, tmp_path / "new", *USUAL, *options, "--no-figure", "--layout", "none")
+    done(facts, tmp_path / "new", *USUAL, *options, "--no-card-figure", "--write-layouts", "none")
     usual = {"density": 0.75, "train_rate": 0.7, "num_queries": 20, "min_answers": 5, "seed": 0}
     world = sampling.sample(sampling.read_facts(facts), **(usual | given))
     labels = (world.entities, world.relations, world.entities)

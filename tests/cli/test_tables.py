@@ -40,20 +40,20 @@ def files(tmp_path, monkeypatch):
 )
 def test_every_command_takes_names_of_columns(call, command, sources):
     words = command.format(sources).split()
-    code, out, err = call(*words, "--columns", NAMES, "--untied", "--kg", "g")
+    code, out, err = call(*words, "--columns", NAMES, "--no-ties", "--kg", "g")
     assert (code, "error" in err) == (0, False)
     assert "n" in out
-    assert call(*words, "--columns", NAMES, "--untied")[0] == 2
+    assert call(*words, "--columns", NAMES, "--no-ties")[0] == 2
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        f"ranks convert m.csv --columns {NAMES} --untied --kg g --out o.parquet",
-        f"ranks convert m --columns {NAMES} --untied --kg g --out o.parquet",
+        f"ranks convert m.csv --columns {NAMES} --no-ties --kg g --out o.parquet",
+        f"ranks convert m --columns {NAMES} --no-ties --kg g --out o.parquet",
         f"ranks convert n/*.parquet --columns {NAMES} --realistic --kg g --out o.parquet",
         "ranks convert m.csv --columns head=subject --columns tail=object,side=which --columns rank=place "
-        "--untied --candidates 9 --out o.parquet",
+        "--no-ties --candidates 9 --out o.parquet",
     ],
 )
 def test_conversion(call, line):
@@ -68,11 +68,11 @@ def test_arrays(call):
         code, _, err = call(*line.split())
         return code, err
 
-    code, err = run("metrics r.npy --untied --kg g --metric mrr")
+    code, err = run("metrics r.npy --no-ties --kg g --metric mrr")
     assert code == 0
     assert "column 0 is taken for the ranks of heads" in err
     assert "row i is taken for triple i of the split test" in err
-    code, err = run("ranks convert r.npy --untied --kg g --split valid --out o.csv")
+    code, err = run("ranks convert r.npy --no-ties --kg g --split valid --out o.csv")
     assert (code, "owkg ranks convert --split NAME takes another split" in err) == (2, True)
     code, err = run("metrics r.npy --candidates 4 --metric mrr --format json")
     assert (code, "ranks are taken for realistic ones" in err) == (0, True)
@@ -87,20 +87,20 @@ def test_arrays(call):
         ("metrics m.csv --columns head=nope", "m.csv: --columns names 'nope'; columns found: 'subject', "),
         ("metrics m.csv --columns who=subject", "--columns must give columns to head, "),
         ("metrics m.csv --columns relation=subject", "m.csv: --columns gives the name relation to"),
-        (f"metrics m.csv --columns {NAMES}", "ranks say nothing of ties: --untied takes"),
-        (f"metrics m.csv --columns {NAMES} --untied --realistic", "--realistic must be absent with --untied"),
-        (f"metrics m.csv --columns {NAMES} --untied", "no column candidates; --candidates says how many"),
-        (f"compare m.csv n.csv --columns {NAMES} --untied --candidates 3", "candidates (3), got 4"),
+        (f"metrics m.csv --columns {NAMES}", "ranks say nothing of ties: --no-ties takes"),
+        (f"metrics m.csv --columns {NAMES} --no-ties --realistic", "--realistic must be absent with --no"),
+        (f"metrics m.csv --columns {NAMES} --no-ties", "no column candidates; --candidates says how many"),
+        (f"compare m.csv n.csv --columns {NAMES} --no-ties --candidates 3", "candidates (3), got 4"),
         ("metrics m.csv", "m.csv: no column head, tail, side, optimistic, pessimistic, candidates; columns"),
         ("audit m.csv n.csv --columns head=nope", "m.csv: --columns names 'nope'"),
         ("stability m n --columns head=nope", "0.parquet: --columns names 'nope'"),
         ("pool m.csv n.csv --depth 1 --out p --columns head=nope", "m.csv: --columns names 'nope'"),
-        ("metrics r.npy --untied --kg g --ids", "--ids has no effect on r.npy, whose rows do not name"),
-        ("metrics r.npy --untied --kg g --columns head=1", "no column rank; columns found: 0, 1; --columns"),
-        ("metrics r.npy --untied", "r.npy: no column candidates; --candidates says"),
+        ("metrics r.npy --no-ties --kg g --ids", "--ids has no effect on r.npy, whose rows do not name"),
+        ("metrics r.npy --no-ties --kg g --columns head=1", "no column rank; columns found: 0, 1; --columns"),
+        ("metrics r.npy --no-ties", "r.npy: no column candidates; --candidates says"),
         ("ranks convert m.csv --columns head=nope --out o.csv", "m.csv: --columns names 'nope'"),
         ("ranks convert g --out o.csv", "INPUT must hold .parquet files"),
-        (f"metrics m.csv --columns {NAMES} --untied --ids --kg g", "line 2: head must be a number, got 'a'"),
+        (f"metrics m.csv --columns {NAMES} --no-ties --ids --kg g", "line 2: head must be a number, got 'a'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(call, line, message):

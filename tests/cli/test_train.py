@@ -152,7 +152,7 @@ def test_brackets_in_a_path_are_no_pattern(call, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "[x]")
     assert call("train", folder, "--out", "run", *SMALL)[::2] == (0, "")
     assert call("train", folder, "--out", "run", "--resume")[::2] == (0, "")
-    assert call("evaluate", "run", "--split", "valid", "--out", "ranks.parquet")[::2] == (0, "")
+    assert call("rank", "run", "--split", "valid", "--out", "ranks.parquet")[::2] == (0, "")
 
 
 def test_a_damaged_best_step_is_told_and_made_again(call, folder, tmp_path):
@@ -161,7 +161,7 @@ def test_a_damaged_best_step_is_told_and_made_again(call, folder, tmp_path):
     call("train", folder, "--out", out, *SMALL)
     best = load_run(out).step
     shutil.rmtree(out / "checkpoints" / str(best))
-    code, _, err = call("evaluate", out, "--split", "valid", "--out", tmp_path / "ranks.parquet")
+    code, _, err = call("rank", out, "--split", "valid", "--out", tmp_path / "ranks.parquet")
     assert (code, err.count("\n")) == (2, 1)
     assert f"the checkpoint of its best step, {best}, is not there" in err
     assert call("train", folder, "--out", out, "--resume")[::2] == (0, "")
@@ -243,7 +243,7 @@ def test_a_folder_of_seeds_is_evaluated_into_one_table(call, refused, folder, tm
     """The ranks of each run, by model and seed; and what is no folder of the seeds of one model."""
     runs, out = tmp_path / "one", tmp_path / "all.parquet"
     assert call("train", folder, "--out", runs, *SMALL, "--seeds", "10,2")[0] == 0
-    code, text, _ = call("evaluate", runs, "--split", "valid", "--out", out)
+    code, text, _ = call("rank", runs, "--split", "valid", "--out", out)
     assert code == 0
     assert f"wrote {out}: " in text
     assert "ranks of 2 seeds" in text
@@ -253,12 +253,12 @@ def test_a_folder_of_seeds_is_evaluated_into_one_table(call, refused, folder, tm
     values = []
     for seed in (2, 10):
         alone = tmp_path / "alone.parquet"
-        assert call("evaluate", runs / f"seed-{seed}", "--split", "valid", "--out", alone)[0] == 0
+        assert call("rank", runs / f"seed-{seed}", "--split", "valid", "--out", alone)[0] == 0
         frame = read_ranks(alone).frame
         assert whole.frame.filter(seed=seed).drop("model", "seed").equals(frame)
         values.append((1 / frame["optimistic"]).mean())
     said = json.loads(
-        call("evaluate", runs, "--split", "valid", "--out", out, "--format", "json", "--name", "m")[1]
+        call("rank", runs, "--split", "valid", "--out", out, "--format", "json", "--name", "m")[1]
     )
     (mrr,) = (row for row in said["results"] if row["metric"] == "mrr")
     assert mrr["both"] == pytest.approx(np.mean(values))
@@ -268,16 +268,16 @@ def test_a_folder_of_seeds_is_evaluated_into_one_table(call, refused, folder, tm
         (("--out", out, "--lists", tmp_path / "a.run"), "--lists is of one run"),
         (("--sample", 0.5), "--sample is of one run"),
     ):
-        err = refused("evaluate", runs, *options)
+        err = refused("rank", runs, *options)
         assert message in err
     (runs / "seed-2").rename(runs / "seed-3")
-    code, _, err = call("evaluate", runs, "--split", "valid", "--out", out)
+    code, _, err = call("rank", runs, "--split", "valid", "--out", out)
     assert (code, err.count("\n")) == (2, 1)
     assert "seed-3: must be of the seed that its name says, and was trained with 2." in err
     (runs / "seed-3").rename(runs / "seed-2")
     config = runs / "seed-10" / "config.toml"
     config.write_text(config.read_text().replace("dim = 4", "dim = 8"))
-    assert "must differ from" in call("evaluate", runs, "--split", "valid", "--out", out)[2]
+    assert "must differ from" in call("rank", runs, "--split", "valid", "--out", out)[2]
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ COMMANDS = {
     "train (negatives)": "train graph --model transe --dim 4 --epochs 2 --out OUT/run --format json",
     "train (workers)": "train graph --model distmult --dim 4 --epochs 1 --seeds 0,1 --workers 2 "
     "--out OUT/runs --format json",
-    "evaluate": "evaluate run --split test --score --out OUT/r.csv --format json",
-    "evaluate (embeddings)": "evaluate --embeddings embeddings.npz --kg graph --out OUT/r.csv --format json",
+    "rank": "rank run --split test --score --out OUT/r.csv --format json",
+    "rank (embeddings)": "rank --embeddings embeddings.npz --kg graph --out OUT/r.csv --format json",
     "classify": "classify run --negatives uniform --out OUT/scored.csv --format json",
     "align": "align pairs --dim 4 --steps 12 --out OUT/r.csv --assign --format json",
     "pool": "pool one.run two.run --depth 5 --kg graph --out OUT/pool --truth valid --format json",
@@ -64,8 +64,8 @@ COMMANDS = {
 }
 # Those that compute with JAX.
 JAX = {
-    "theory (a grid)", "simulate", "train", "train (negatives)", "train (workers)", "evaluate",
-    "evaluate (embeddings)", "classify", "align", "ranks convert",
+    "theory (a grid)", "simulate", "train", "train (negatives)", "train (workers)", "rank",
+    "rank (embeddings)", "classify", "align", "ranks convert",
 }  # fmt: skip
 # Made once, in an ordinary environment, for the commands above.
 MADE = (

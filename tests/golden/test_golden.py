@@ -28,7 +28,7 @@ RECORD = HERE / "recorded.json"
 # In this order, in one folder: later ones read what earlier ones wrote.
 COMMANDS = dict(line.split(": ", 1) for line in (HERE / "commands.txt").read_text().splitlines())
 # What a trained model reads depends on the processor in its last digits.
-LOOSE = {"train", "evaluate", "evaluate raw"}
+LOOSE = {"train", "rank", "rank raw"}
 # Its scores, whose last digits do too: sizes are recorded of them, and no checksum.
 SCORES = {"scored.csv"}
 # Differ from run to run, or from version to version.

@@ -89,7 +89,7 @@ def test_from_the_file_to_ranks(known, folder, tmp_path, capsys, monkeypatch):
     for name, array in whole.trained.params.items():
         np.testing.assert_array_equal(resumed.trained.params[name], array)
     out = tmp_path / "ranks.parquet"
-    assert main(["evaluate", str(tmp_path / "run"), "--out", str(out)]) == 0
+    assert main(["rank", str(tmp_path / "run"), "--out", str(out)]) == 0
     assert read_ranks(out).frame.equals(ranks(whole.trained, graph))
     capsys.readouterr()
     assert main(["models", "--format", "json"]) == 0

@@ -150,7 +150,7 @@ def test_what_cannot_join(campaign, drawn, tmp_path):
     write_run(deep, tmp_path / "deep.run")
     write_judgements(campaign[1], tmp_path / "truth.qrels")
     line = f"pool {tmp_path}/deep.run --kg {graph} --depth 5 --truth {tmp_path}/truth.qrels --closed-world"
-    assert main([*line.split(), "--covered", "--draw", "queries:9", "--out", str(closed)]) == 0
+    assert main([*line.split(), "--judged-queries-only", "--draw", "queries:9", "--out", str(closed)]) == 0
     refused("`runs` must be left out if the truth judged the whole pool", other, pool=closed)
     plain = tmp_path / "plain"
     plain.mkdir()

@@ -189,7 +189,7 @@ def test_the_truth_of_a_benchmark_is_not_known(tmp_path, capsys):
     rows = sorted({tuple(row) for row in rng.integers((20, 3, 20), size=(900, 3)).tolist()})
     (tmp_path / "facts.tsv").write_text("\n".join(f"e{h}\tr{r}\te{t}" for h, r, t in rows) + "\n")
     world = tmp_path / "world"
-    options = ["--density", "0.5", "--min-answers", "1", "--num-queries", "all", "--no-figure"]
+    options = ["--density", "0.5", "--min-answers", "1", "--num-queries", "all", "--no-card-figure"]
     assert main(["sample", str(tmp_path / "facts.tsv"), str(world), *options]) == 0
     of = {name: len((world / f"qrels_{name}.txt").read_text().splitlines()) for name in ("sparse", "full")}
     for folder, split in ((world, "test_sparse"), (world / "openke", "test")):

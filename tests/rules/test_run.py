@@ -57,7 +57,7 @@ def test_rules_are_a_run_that_is_evaluated_and_explained(folder, tmp_path, capsy
     assert (path["loss"].to_list(), path["valid_mrr"].to_list()) == ([None], [1])
     words = pl.read_parquet(run / "rules.parquet")["rule"].to_list()
     assert {"likes(X,Y) <- likes(Y,X)", "likes(X,Y) <- knows(X,Y)"} <= set(words)
-    assert main(["evaluate", str(run), "--out", str(ranks)]) == 0
+    assert main(["rank", str(run), "--out", str(ranks)]) == 0
     assert pl.read_parquet(ranks)["pessimistic"].to_list() == [1, 1]
     capsys.readouterr()
     assert main(["rules", "explain", str(run), "--query", "f|likes|?", "--format", "json"]) == 0
@@ -65,7 +65,7 @@ def test_rules_are_a_run_that_is_evaluated_and_explained(folder, tmp_path, capsy
     assert (best["answer"], best["place"], best["known"]) == ("e", 1, False)
     # e likes f; of five pairs y likes x, four are facts.
     assert (best["rule"], best["support"], best["bodies"]) == ("likes(X,Y) <- likes(Y,X)", 4, 5)
-    assert main(["evaluate", str(run), "--split", "train", "--out", str(tmp_path / "train.parquet")]) == 2
+    assert main(["rank", str(run), "--split", "train", "--out", str(tmp_path / "train.parquet")]) == 2
     assert "owkg rules was not asked this query, but with --splits all" in capsys.readouterr().err
     assert main(["classify", str(run)]) == 2
     assert "owkg rules was not asked this query" in capsys.readouterr().err

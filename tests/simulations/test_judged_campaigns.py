@@ -96,7 +96,7 @@ def test_a_budgeted_pool_from_the_sheet_to_the_audit(files, call, monkeypatch, t
     code, out, _ = call("missing", bare, "--kg", "graph", "--design", "sampled-budget", "--format", "json")
     assert json.loads(out)["sparsity"][0]["ci_low"] is not None
     # Where the queries are a random sample, and the budget is for all, the pool says so.
-    sampled = (*made, "--sampled", "--out", tmp_path / "sampled")
+    sampled = (*made, "--sampled-queries", "--out", tmp_path / "sampled")
     assert json.loads(call(*sampled, "--format", "json")[1])["design"] == "sampled-pool"
     damaged = tmp_path / "bare.qrels.design.json"
     damaged.write_text("{}")

@@ -85,7 +85,7 @@ def test_baselines_with_all_negatives_are_full_evaluation():
 
 
 def test_full_metric_is_that_of_the_command(tmp_path, capsys):
-    """A run trained, replayed from its lists, and evaluated in full by `owkg evaluate`."""
+    """A run trained, replayed from its lists, and evaluated in full by `owkg rank`."""
     graph = tmp_path / "graph"
     assert owkg_main(["family-tree", "generate", str(tmp_path / "families"), "--num-trees", "1"]) == 0
     facts = (tmp_path / "families" / "facts.tsv").read_text().splitlines(keepends=True)
@@ -97,7 +97,7 @@ def test_full_metric_is_that_of_the_command(tmp_path, capsys):
     script.main(tmp_path / "run", graph, [0.1], 5, 0, tmp_path)
     table = pl.read_csv(tmp_path / "unbiased_evaluation.csv")
     capsys.readouterr()
-    evaluate = ["evaluate", str(tmp_path / "run"), "--kg", str(graph), "--split", "test"]
+    evaluate = ["rank", str(tmp_path / "run"), "--kg", str(graph), "--split", "test"]
     assert owkg_main([*evaluate, "--out", str(tmp_path / "ranks.parquet")]) == 0
     ranks = pl.read_parquet(tmp_path / "ranks.parquet", glob=False)
     own = table.filter(pl.col("method") == "unbiased")

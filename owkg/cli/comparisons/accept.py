@@ -37,52 +37,59 @@ def accept(
     ci: float = 0.95,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Predictions of a run that may enter the graph at a stated precision, from a few judgements.
+    """Decide which predictions of a run may enter the graph at a stated precision, from a few judgements.
 
-    The set is the best predictions that the graph does not know, ranked by score over all queries. They are
-    judged one by one in a random order, until the set is accepted or refused: write the first sheet, fill it
-    in, give it back with --judged, and take the next sheet. You may look after each judgement and stop at any
-    time. A set without the precision is accepted in at most 5 of 100 draws.
+    The candidates are the best predictions that the graph does not contain, ranked by score over all queries.
+    They are judged one by one in random order until the set is accepted or rejected: write the first sheet,
+    fill it in, pass it with --judged, and take the next sheet. You may look after each judgement and stop at
+    any time. A set without the stated precision is accepted in at most 5 of 100 draws.
 
-    With --drawn N, N predictions of a region are judged, and the largest of ten nested sets of it that passes
-    an exact test is accepted. The region is placed before anything is judged: by the known answers of the
-    test split, or by a pilot (--pilot-sheet writes its sheet, --pilot takes it back, --pool takes the sheets
-    of a drawn pool). Predictions that a pilot judges are left out; they are not part of the sample.
+    With --drawn N, N predictions of a region are judged, and owkg accepts the largest of ten nested sets of
+    that region that passes an exact test. The region is chosen before anything is judged: from the known
+    answers of the test split, or from a pilot (--pilot-sheet writes its sheet, --pilot reads it, --pool reads
+    the sheets of a drawn pool). Predictions that a pilot judges are left out, because they are not part of
+    the sample.
 
     Args:
-        run (RUN): Run of one system; with several, --system names one.
-        kg (DIR): Folder of the graph whose facts are known.
-        precision: Precision wanted, such as 0.9.
-        size: Predictions of the set, or with --drawn of the region. [default: 1000; with --drawn, the best
-            ones that are expected to have the precision, and a quarter more]
-        depth: How many answers of each list are predictions.
-        system: System of the run.
-        judged (FILE): A filled-in sheet or judgements as qrels; repeat it for several. Blank labels are not
-            judged yet.
-        drawn (N): Size of a fixed draw for nested sets; with --by relation, of each relation. Default: one
-            set, judged one by one.
-        by (relation): Accept or refuse each relation by itself. With --drawn, relations of fewer than 30
-            predictions are judged completely.
-        pilot (FILE): With --drawn: judgements that place the region, a filled-in sheet or qrels; repeat it
-            for several. Keep the file as it is until the end.
-        pool_ (POOL): With --drawn: folder of a drawn pool, whose filled-in sheets serve as a pilot.
+        run (RUN): Run of one system. With several systems, --system names one.
+        kg (DIR): Folder of the graph, whose facts count as known.
+        precision (P): Precision that the accepted set must have, such as 0.9.
+        judged (FILE): Filled-in sheet, or judgements as qrels. Repeat the option for several. Blank labels
+            are not judged yet. Default: nothing is judged yet.
+        size (N): Number of predictions in the set, or with --drawn in the region. Default: 1000; with
+            --drawn, the best ones that are expected to have the precision, and a quarter more.
+        depth (N): Number of answers of each list that count as predictions.
+        system (NAME): Name of the system in a run of several systems. Default: the only system.
+        by (relation): Accept or reject each relation separately. With --drawn, relations with fewer than 30
+            predictions are judged completely. Default: one decision.
+        seed (N): Seed of the random order of judging.
+
+    Fixed sample and pilot:
+        drawn (N): Size of a fixed random sample for nested sets; with --by relation, for each relation.
+            Default: predictions of one set are judged one by one.
         pilot_sheet (FILE): Write --rows predictions, spread over the ranking, into a new sheet for a pilot,
             and stop.
-        sheet (FILE): Write the predictions to judge next, in the order of the draw, into a new file.
-        rows: Predictions of the sheet that is written.
-        out (FILE): Write the accepted triples with their scores and where they come from, as TSV.
-        seed: Seed of the order of the draw.
-        ci: Level of confidence.
+        pilot (FILE): Pilot judgements that choose the region, as a filled-in sheet or qrels. Repeat the
+            option for several. Keep the file unchanged until the end. Only with --drawn.
+        pool_ (POOL): Folder of a drawn pool whose filled-in sheets serve as a pilot. Only with --drawn.
+
+    Tests and intervals:
+        ci (LEVEL): Confidence level of the decision, in (0, 1).
+
+    Output:
+        sheet (FILE): Write the predictions to judge next into a new file, in the order of the draw.
+        rows (N): Number of predictions in the sheet that is written.
+        out (FILE): Write the accepted triples with their scores and sources, as TSV.
 
     Examples:
         owkg accept complex.run --kg data/fb15k237 --precision 0.9 --sheet sheet.tsv
         owkg accept complex.run --kg data/fb15k237 --precision 0.9 --judged sheet.tsv --sheet next.tsv
-        owkg accept complex.run --kg data/fb15k237 --precision 0.9 --judged sheet.tsv --judged next.tsv
-            --out accepted.tsv
+        owkg accept complex.run --kg data/fb15k237 --precision 0.9 --judged sheet.tsv --judged next.tsv --out
+            accepted.tsv
         owkg accept complex.run --kg data/fb15k237 --precision 0.9 --drawn 400 --sheet sheet.tsv --rows 400
         owkg accept complex.run --kg data/fb15k237 --precision 0.9 --pilot-sheet pilot.tsv --rows 60
-        owkg accept complex.run --kg data/fb15k237 --precision 0.9 --drawn 100 --by relation
-            --pilot pilot.tsv --sheet sheet.tsv
+        owkg accept complex.run --kg data/fb15k237 --precision 0.9 --drawn 100 --by relation --pilot pilot.tsv
+            --sheet sheet.tsv
     """
     import polars as pl
 

@@ -4,7 +4,9 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from owkg.cli.inputs import check_figure, check_readable, check_writable, graph_of, noted
 from owkg.cli.options import (
@@ -23,33 +25,35 @@ from owkg.cli.options import (
 from owkg.cli.output import cell, show, write_csv, written_together, wrote
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, printed, probability_range
+from owkg.terminal.tables import line, p_value, printed, probability_range
 
 if TYPE_CHECKING:
     from owkg.auditing import Audit
 
 # Pairs that the table shows; of more, those of neighbours in the order.
 _PAIRS = 15
+# Draws of the randomisation test.
+_DRAWS = 10_000
 
 
 def audit(
     files: list[Path],
     *,
-    qrels: str | None = None,
-    lists: list[Path] | None = None,
-    name: Names = None,
-    kg: GraphOfSystems = None,
-    how: GraphOptions,
     metric: list[str] | None = None,
-    average: str = "answers",
     sparsity: str | None = None,
     correlation: str | None = None,
+    kg: GraphOfSystems = None,
+    lists: list[Path] | None = None,
+    qrels: str | None = None,
+    name: Names = None,
+    average: str = "answers",
+    ties: str | None = None,
     unevenness: str | None = None,
+    how: GraphOptions,
     judged: list[Path] | None = None,
     design: list[str] | None = None,
-    sample: Path | None = None,
+    sample: Annotated[Path | None, typer.Option("--judged-sample")] = None,
     test: TestName = "randomisation",
-    ties: str | None = None,
     tables: TableOptions,
     ci: float = 0.95,
     seed: Seed = 0,
@@ -59,55 +63,62 @@ def audit(
     title: str = "",
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """May one conclude that one system is better than another, when many true answers are missing?
+    """Audit whether one system may be called better than another although many true answers are missing.
 
-    Of each pair: how many missing answers turn the order, whatever they are (certified: no fewer do;
-    demonstrated: these do); how likely the order is right under the model of Yang et al. (2022), over the
-    stated sparsities and correlations; which of them break it; and a verdict, which names what it assumes.
-    Without --sparsity, and with judgements that show no more than a lower bound, nothing is assumed: results
-    are given for sparsities from 0 to .9.
+    For each pair of systems, owkg reports how many missing answers are needed to reverse the ranking,
+    whichever they are (no fewer can; and, with --lists, an example that does); how likely the order is right
+    under the model of Yang et al. (2022), over the sparsities and correlations that you state; which of them
+    break the order; and a verdict, which names what it assumes. Without --sparsity, and with judgements that
+    give no more than a lower bound, owkg assumes nothing and prints results for sparsities from 0 to 0.9.
 
     Args:
         files (FILE...): Rank tables (.parquet, .csv, .tsv, folders of Parquet files; a column model tells
             systems apart) or TREC runs.
-        qrels (QRELS): Which answers are relevant, for TREC runs: a file or a split.
-        lists (RUN): Run of a system's best candidates, as owkg evaluate --lists and owkg ranks convert
-            --lists write it; one of each. It belongs to the system that it names (by tag, or by file where
-            tags are the same), or if no list names one, to the system in its place.
-            With them, answers that turn an order are named. They need --kg. TREC runs that list every
+        metric (METRIC,...): Metrics such as mrr, hits@10, p-mrr@1/2. Several with commas, or repeat the
+            option. Default: mrr, hits@10.
+        sparsity (LOW,HIGH): Share of the true answers to the test queries that the test set lacks: one number
+            or a range. Default: estimated from --judged if its design allows that, otherwise not assumed.
+        correlation (LOW,HIGH): Correlation between missing from the test and retrieved by the model: one
+            number or a range. Default: estimated from --judged with --lists if the design allows that,
+            otherwise 0 (independent), which the verdicts then name.
+        lists (RUN): Run of the best candidates of one system, as owkg rank --lists and owkg ranks convert
+            --lists write it. Repeat the option for each system. A list belongs to the system that it names
+            (by tag, or by file if tags are the same), or if no list names one, to the system at its position.
+            With lists and --kg, owkg names answers that would reverse the ranking. TREC runs that list every
             candidate, without --kg, are their own lists.
-        metric: Such as mrr, hits@10, p-mrr@1/2; several with commas. Absent: mrr, hits@10.
-        average: answers (micro), queries (query-averaged: the mean over the answers of a query, then over
-            queries; not macro-mrr), or both with a comma.
-        sparsity (LOW,HIGH): Share of the true answers to the queries of the test that it lacks: a number, or
-            a range.
-        correlation (LOW,HIGH): Correlation between missing from the test and retrieved by the system: a
-            number, or its range. Default: estimated from --judged with --lists if its design allows that,
-            otherwise 0 (independent), which verdicts then name.
-        unevenness (LOW,HIGH): How much the missing rates of queries differ: standard deviation of the logits
-            of the rates, a number or a range. 0: every answer is equally likely to be missing. Default:
-            estimated from --judged if its design allows that, otherwise 0 to 1.5.
-        judged (QRELS|SHEET|POOL): Judgements: qrels, the filled-in sheet that --out wrote, or the folder of a
-            pool; repeatable. With --lists they are labels that breakdown numbers start from. They give the
-            sparsity, at least, where --sparsity is absent; judged completely on a random sample of queries
-            also its range, and with --lists the correlations (--design). A pool that owkg pool --draw made
-            gives the least sparsity by its design, and with --sparsity and --lists the correlations. They
-            need --kg.
+        qrels (QRELS): Judgements that say which answers are relevant, for TREC runs: a file or a split.
+        average (NAME,...): Average over answers (micro), over queries (query-averaged: the mean over the
+            answers of a query, then over queries; not macro-mrr), or both with a comma.
+        unevenness (LOW,HIGH): How much the missing rates of queries differ, as the standard deviation of the
+            logits of the rates: one number or a range. 0: every answer is equally likely to be missing.
+            Default: estimated from --judged if its design allows that, otherwise 0 to 1.5.
+        ties (RULE): How tied answers are ranked: optimistic, realistic, pessimistic or exact. Default:
+            realistic.
+
+    Judgements:
+        judged (QRELS|SHEET|POOL): Judgements of further answers: qrels, the filled-in sheet that --out wrote,
+            or the folder of a pool. Repeat the option for several. They give a lower bound of the sparsity;
+            judged completely on a random sample of queries also its range, and with --lists the correlations.
+            Needs --kg.
         design (DESIGN): How the judged candidates were chosen: complete (a random sample of queries, all
             candidates judged), sampled-pool, sampled-budget (pooled on a random sample of queries), pool,
-            budget, sheet or unknown. Default: as owkg pool and owkg audit wrote it; a sheet is a sheet, other
-            files are unknown. Only complete gives more than a lower bound. One for all --judged, or one for
-            each.
-        sample (QRELS): The test answers that were drawn to have their queries judged. Absent: all judged
-            queries count alike.
-        test: Of the observed difference; paired, two-sided, over queries.
-        ties: optimistic, realistic, pessimistic or exact. Absent: realistic.
-        ci: Level of all intervals. From this probability on an order is sure; 1 less it is the level of
-            significance.
-        out (DIR): Also write all tables as CSV, and a sheet of the answers to judge first.
-        figure (FILE): Also draw the leaderboard, the sparsity that breaks the order of the two best systems,
-            and the map of their order: .png, .pdf, .svg.
-        report (FILE): Also write a report: .html with figures, .md or .tex; repeatable.
+            budget, sheet or unknown. One for all --judged, or one for each. Default: as owkg pool or owkg
+            audit recorded it; otherwise sheet for a sheet, unknown for other files. Only complete gives more
+            than a lower bound.
+        sample (QRELS): Test answers that were drawn at random so that their queries are judged. Default: all
+            judged queries have the same weight.
+
+    Tests and intervals:
+        test: Paired two-sided test of the observed difference, over queries.
+        ci (LEVEL): Level of all intervals, in (0, 1). An order whose probability reaches this level is called
+            sure; tests use the level 1 - LEVEL.
+
+    Output:
+        out (DIR): Folder for all tables as CSV and for a sheet of the answers to judge first, in addition to
+            the printed tables.
+        figure (FILE): Draw the leaderboard, the sparsity that breaks the order of the two best systems, and
+            the map of their order: .png, .pdf or .svg.
+        report (FILE): Write a report: .html with figures, .md or .tex. Repeat the option for several.
         title (TEXT): Title above the heading of an HTML report, such as the data set. Default: none.
 
     Examples:
@@ -181,7 +192,7 @@ def audit(
     if form is Format.JSON:
         show(form, found.payload())
     else:
-        _show(found)
+        _show(found, test)
 
 
 def _range(name: str, text: str | None) -> float | list[float] | None:
@@ -216,7 +227,7 @@ def _write(found: "Audit", out: Path) -> None:
             earlier.unlink()
 
 
-def _show(found: "Audit") -> None:
+def _show(found: "Audit", test: str) -> None:
     """The verdicts, with the assumptions."""
     import polars as pl
 
@@ -258,7 +269,7 @@ def _show(found: "Audit") -> None:
         told = set(possible.filter(average=average)["model"])
         out_of = dict(models.select("model", pl.col("refuted").fill_null(0.0)).iter_rows())
         rows = [
-            _pair(row, stated, "none" if {row["first"], row["second"]} <= told else "-", out_of)
+            _pair(row, test, stated, "none" if {row["first"], row["second"]} <= told else "-", out_of)
             for row in pairs.iter_rows(named=True)
         ]
         heads = ["pair", "difference", "p", "breakdown", "share"]
@@ -304,7 +315,7 @@ def _show(found: "Audit") -> None:
         line(text, "dim")
 
 
-def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, float]) -> list[str]:
+def _pair(row: dict[str, Any], test: str, stated: bool, absent: str, refuted: dict[str, float]) -> list[str]:
     from owkg.auditing.result import verdict_in_words
 
     if row["certified"] is None:
@@ -315,7 +326,7 @@ def _pair(row: dict[str, Any], stated: bool, absent: str, refuted: dict[str, flo
         if row["difference"] == 0:
             facts = "0"
     order = "=" if row["difference"] == 0 else ">"
-    p = "<0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
+    p = p_value(row["p_value"], _DRAWS if test == "randomisation" else None)
     cells = [f"{row['first']} {order} {row['second']}", f"{row['difference']:+.4f}", p, facts]
     cells.append(cell(row["share"], ".3f"))
     if stated:

@@ -18,41 +18,48 @@ def compare(
     files: options.Systems,
     *,
     given: Given,
-    qrels: list[str] | None = None,
-    kg: options.GraphOfSystems = None,
-    how: options.GraphOptions,
-    name: options.Names = None,
     metric: options.MetricsOfSystems = None,
+    kg: options.GraphOfSystems = None,
+    qrels: list[str] | None = None,
     by: str = "",
+    ties: options.Ties = None,
+    intersect: options.Intersect = False,
+    name: options.Names = None,
+    how: options.GraphOptions,
     test: options.TestName = "randomisation",
     correction: Literal["holm", "bh", "none"] = "holm",
     ci: float = 0.95,
     draws: Annotated[int, typer.Option(min=1)] = 10000,
     replicates: Annotated[int, typer.Option(min=2)] = 1000,
-    ties: options.Ties = None,
-    intersect: options.Intersect = False,
     tables: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
     format_: Literal["table", "json", "csv", "latex", "markdown"] = "table",
 ) -> None:
-    """Which systems differ and by how much, their values, and how far qrels agree on their order.
+    """Compare systems: which of them differ, by how much, and whether other qrels give the same order.
 
-    A replication interval of tau says where it falls when as many queries are drawn again; where the tau
-    of infinitely many queries is, says the confidence interval beside it. Whole queries are the sampling unit
-    throughout. Of rank tables, judgements may leave out answers that are ranked: nothing is scored again.
+    Whole queries are the sampling unit throughout. If rank tables contain answers without judgements, these
+    are not scored again. For the agreement between qrels, the replication interval of Kendall's tau says
+    where tau falls if as many queries are drawn again; the confidence interval is for the tau of infinitely
+    many queries.
 
     Args:
-        qrels (QRELS): TREC qrels, or a split of --kg: which answers are relevant. Repeat it to compare the
-            order of systems under each with that under the first.
-        by: Also rank the systems by side, relation, category; several with commas.
-        test: Paired, two-sided, over queries.
-        correction: Of the p-values of all pairs by one metric.
-        ci: Level of all intervals; 1 - level is that of tests.
-        draws: Of the randomisation test.
-        replicates: Of the bootstrap of tau.
-        out (DIR): Also write tables as CSV, and figures.
-        format_: For people, programs, spreadsheets, papers.
+        qrels (QRELS): Judgements that say which answers are relevant: TREC qrels, or a split of --kg. Repeat
+            the option to compare the order of systems under each with the order under the first.
+        by (NAME,...): Rank the systems also by side, relation or category; several with commas. Default: all
+            queries together.
+
+    Tests and intervals:
+        test: Paired two-sided test of the difference, over queries.
+        correction: Correction of the p-values of all pairs of one metric: holm, bh (Benjamini-Hochberg) or
+            none.
+        ci (LEVEL): Level of all intervals, in (0, 1). Tests use the level 1 - LEVEL.
+        draws (N): Number of random sign flips of the randomisation test.
+        replicates (N): Number of bootstrap resamples for the agreement between qrels.
+
+    Output:
+        out (DIR): Folder for all tables as CSV and for figures, in addition to the printed tables.
+        format_: Print a table to read, JSON, CSV, a LaTeX table (booktabs), or Markdown.
 
     Examples:
         owkg compare transe.parquet complex.parquet rotate.parquet --kg data/fb15k237
@@ -92,7 +99,7 @@ def compare(
     if out is not None:
         output.write(found, out)
     if format_ == "table":
-        output.print_tables(found, ci, correction, test)
+        output.print_tables(found, ci, correction, test, draws)
     else:
-        printed, lines = output.for_papers(found, ci, test, format_)
+        printed, lines = output.for_papers(found, ci, test, format_, draws)
         show(format_, found, printed, lines, frame=output.tidy(found))

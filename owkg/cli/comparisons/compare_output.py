@@ -1,13 +1,13 @@
 """Output of `owkg compare`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owkg.cli.output import Table, cell, interval, number, write_csv, written_together
-from owkg.terminal.latex import latex_escaped
+from owkg.terminal.latex import small_caps, three_digits
 from owkg.terminal.markdown import marked
-from owkg.terminal.tables import line, printed
+from owkg.terminal.tables import line, p_value, printed, shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,16 +53,26 @@ def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
             )
 
 
-def print_tables(found: "Mapping[str, pl.DataFrame]", ci: float, correction: str, test: str) -> None:
-    """Differences first, then the values of each system, then how far qrels and parts agree."""
+def print_tables(
+    found: "Mapping[str, pl.DataFrame]", ci: float, correction: str, test: str, draws: int
+) -> None:
+    """Differences first, then the values of each system, then how far qrels and parts agree.
+
+    Args:
+        found: the tables of a comparison.
+        ci: level of the intervals.
+        correction: of the p-values.
+        test: its name.
+        draws: B of the randomisation test.
+    """
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
     for qrels in values["qrels"].unique(maintain_order=True):
         own, pairs = (found[name].filter(qrels=qrels) for name in ("values", "pairs"))
         if own["system"].n_unique() == 2:
-            _show_two(qrels, own, pairs, ci, test)
+            _show_two(qrels, own, pairs, ci, test, draws)
         else:
-            _show_pairs(qrels, own, pairs, ci, correction, test)
+            _show_pairs(qrels, own, pairs, ci, correction, test, draws)
         rows = []
         for (system,), of in own.group_by("system", maintain_order=True):
             by_metric = {row["metric"]: row for row in of.iter_rows(named=True)}
@@ -76,13 +86,7 @@ def print_tables(found: "Mapping[str, pl.DataFrame]", ci: float, correction: str
                 "test detects",
                 ["metric", "pairs", "differ", "mean p", "detectable difference"],
                 [
-                    [
-                        r["metric"],
-                        r["pairs"],
-                        r["significant"],
-                        f"{r['area']:.3f}",
-                        cell(r["detectable"], ".3f"),
-                    ]
+                    [r["metric"], r["pairs"], r["significant"], f"{r['area']:.3f}", cell(r["detectable"])]
                     for r in told.iter_rows(named=True)
                 ],
             )
@@ -104,16 +108,18 @@ def print_tables(found: "Mapping[str, pl.DataFrame]", ci: float, correction: str
         printed(title, table.columns, rows)
 
 
-def _show_two(qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, test: str) -> None:
+def _show_two(
+    qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, test: str, draws: int
+) -> None:
     """A line for each metric: both values, their difference, and how sure it is."""
     by_place = {(row["metric"], row["system"]): row["value"] for row in own.iter_rows(named=True)}
     first, second = pairs["first"][0], pairs["second"][0]
     rows = [
         [
             row["metric"],
-            *(f"{by_place[row['metric'], system]:.4g}" for system in (first, second)),
+            *(shown(by_place[row["metric"], system]) for system in (first, second)),
             _difference(row),
-            f"{row['p_value']:.3g}",
+            p_value(row["p_value"], _drawn(own, test, draws)),
             _wins(row),
             cell(row["effect"], ".3f"),
         ]
@@ -121,7 +127,7 @@ def _show_two(qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float,
     ]
     title = f"{qrels}: difference above 0 where {first} is better ({_test(own, test)})"
     heads = ["metric", first, second, f"difference [{ci:.0%} interval]", "p value", "wins/ties/losses"]
-    printed(title, [*heads, "effect"], rows)
+    printed(title, [*heads, "effect"], rows, as_given=True)
 
 
 def _test(values: "pl.DataFrame", test: str) -> str:
@@ -135,29 +141,44 @@ def _test(values: "pl.DataFrame", test: str) -> str:
 
 
 def _show_pairs(
-    qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, correction: str, test: str
+    qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, correction: str, test: str, draws: int
 ) -> None:
     """A table for each metric: all pairs, or those with the best system."""
     import polars as pl
 
+    drawn = _drawn(own, test, draws)
     for (metric,), of in pairs.group_by("metric", maintain_order=True):
         best = own.filter(metric=metric).sort("rank")["system"][0]
         with_best = (pl.col("first") == best) | (pl.col("second") == best)
-        shown = of if len(of) <= _PAIRS else of.filter(with_best).head(_PAIRS)
+        some = of if len(of) <= _PAIRS else of.filter(with_best).head(_PAIRS)
         rows = [
             [
                 f"{row['first']} - {row['second']}",
                 _difference(row),
-                f"{row['p_value']:.3g}",
-                f"{row['p_corrected']:.3g}",
+                p_value(row["p_value"], drawn),
+                _corrected(row, drawn),
             ]
-            for row in shown.iter_rows(named=True)
+            for row in some.iter_rows(named=True)
         ]
         title = f"{qrels}: {metric}, difference above 0 where the first is better ({_test(own, test)})"
         corrected = "p value" if correction == "none" else f"p, {correction}"
         printed(title, ["pair", f"difference [{ci:.0%} interval]", "p value", corrected], rows)
-        if more := len(of) - len(shown):
+        if more := len(of) - len(some):
             line(f"and {more:,} more pairs; --format csv has them")
+
+
+def _drawn(own: "pl.DataFrame", test: str, draws: int) -> int | None:
+    """The draws of the test, None where it draws nothing."""
+    return draws if test == "randomisation" and "seeds" not in own.columns else None
+
+
+def _corrected(row: dict[str, Any], drawn: int | None) -> str:
+    """The corrected p-value; a bound, as many times that of the p-value itself, where that is one."""
+    times = row["p_corrected"] / row["p_value"]
+    bound = p_value(row["p_value"], drawn)
+    if not bound.startswith("< ") or times <= 1:
+        return bound if times <= 1 else p_value(row["p_corrected"])
+    return f"< {min(1.0, times * float(bound.removeprefix('< '))):.1g}"
 
 
 def tidy(found: "Mapping[str, pl.DataFrame]") -> "pl.DataFrame":
@@ -197,7 +218,7 @@ _TIDY = [
 
 
 def for_papers(
-    found: "Mapping[str, pl.DataFrame]", ci: float, test: str, form: str
+    found: "Mapping[str, pl.DataFrame]", ci: float, test: str, form: str, draws: int
 ) -> tuple[list[Table], list[str]]:
     """Two tables of each qrels, the values of the systems and their differences; and a line above them."""
     in_latex = form == "latex"
@@ -208,16 +229,20 @@ def for_papers(
         own, pairs = (found[name].filter(qrels=qrels) for name in ("values", "pairs"))
         rows = [
             [
-                latex_escaped(system) if in_latex else system,
+                small_caps(system) if in_latex else system,
                 *((_small(row) if in_latex else _value(row)) for row in of.iter_rows(named=True)),
             ]
             for (system,), of in own.group_by("system", maintain_order=True)
         ]
         tables.append(Table(f"{qrels}: values of the systems", ["system", *metrics], rows))
+        drawn = _drawn(own, test, draws)
         rows = [
             [
-                " -- ".join(map(latex_escaped, names)) if in_latex else " - ".join(names),
-                *((_small_difference(row) if in_latex else _tested(row)) for row in of.iter_rows(named=True)),
+                " -- ".join(map(small_caps, names)) if in_latex else " - ".join(names),
+                *(
+                    (_small_difference(row, drawn) if in_latex else _tested(row, drawn))
+                    for row in of.iter_rows(named=True)
+                ),
             ]
             for names, of in pairs.group_by("first", "second", maintain_order=True)
         ]
@@ -232,29 +257,44 @@ def for_papers(
 def _small(row: dict[str, Any]) -> str:
     """A value in mathematics, so that its minus is one, and its interval in small print."""
     deviation = row.get("seed_deviation")
-    scatter = "" if deviation is None else rf" \pm {deviation:.2g}"
-    return f"${row['value']:.4g}{scatter}$" + _small_interval(row)
+    scatter = "" if deviation is None else rf" \pm {three_digits(deviation)}"
+    return f"${three_digits(row['value'])}{scatter}$" + _small_interval(row)
 
 
-def _small_difference(row: dict[str, Any]) -> str:
+def _small_difference(row: dict[str, Any], drawn: int | None) -> str:
     """A difference as `_small` has values, and its test."""
-    test = f", $p = {row['p_value']:.3g}$, {_wins(row)}"
-    return f"${row['difference']:+.4g}$" + _small_interval(row) + test
+    test = f", ${_p_is(row, drawn)}$, {_wins(row)}"
+    return f"${_signed(row['difference'], three_digits)}$" + _small_interval(row) + test
 
 
 def _small_interval(row: dict[str, Any]) -> str:
     low, high = (number(row[name]) for name in ("lower", "upper"))
-    return "" if low is None or high is None else rf" {{\scriptsize $[{low:.3g}, {high:.3g}]$}}"
+    return (
+        ""
+        if low is None or high is None
+        else rf" {{\scriptsize $[{three_digits(low)}, {three_digits(high)}]$}}"
+    )
 
 
-def _tested(row: dict[str, Any]) -> str:
-    return f"{_difference(row)}, p = {row['p_value']:.3g}, {_wins(row)}"
+def _tested(row: dict[str, Any], drawn: int | None) -> str:
+    return f"{_difference(row)}, {_p_is(row, drawn)}, {_wins(row)}"
+
+
+def _p_is(row: dict[str, Any], drawn: int | None) -> str:
+    text = p_value(row["p_value"], drawn)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def _signed(value: float, of: Callable[[float], str] = shown) -> str:
+    """A difference, with its sign."""
+    text = of(value)
+    return text if text.startswith("-") else f"+{text}"
 
 
 def _value(row: dict[str, Any]) -> str:
     deviation = row.get("seed_deviation")
-    scatter = "" if deviation is None else f" ± {deviation:.2g}"
-    return f"{row['value']:.4g}{scatter} [{row['lower']:.3g}, {row['upper']:.3g}] #{row['rank']}"
+    scatter = "" if deviation is None else f" ± {shown(deviation)}"
+    return f"{shown(row['value'])}{scatter} [{shown(row['lower'])}, {shown(row['upper'])}] #{row['rank']}"
 
 
 def _wins(row: dict[str, Any]) -> str:
@@ -262,7 +302,8 @@ def _wins(row: dict[str, Any]) -> str:
 
 
 def _difference(row: dict[str, Any]) -> str:
-    return f"{row['difference']:+.4g} [{row['lower']:+.3g}, {row['upper']:+.3g}]"
+    ends = f"[{_signed(row['lower'])}, {_signed(row['upper'])}]"
+    return f"{_signed(row['difference'])} {ends}"
 
 
 def _interval(row: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from owkg.cli.inputs import noted, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat, split_list
 from owkg.cli.output import Table, interval, number, show
 from owkg.errors import naming
+from owkg.terminal.tables import p_value
 
 
 class Gaps(StrEnum):
@@ -36,46 +37,51 @@ def estimate(
     how: GraphOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Metrics of systems as if the whole pool were judged, from a few judgements drawn by owkg pool --draw.
+    """Estimate metrics as if the whole pool were judged, from a few judgements drawn by owkg pool --draw.
 
-    Each value has an interval that holds the value of the completely judged pool in 95 of 100 draws. Pairs of
-    systems have the interval of their difference. What the design cannot answer is refused, with the design
-    that can.
+    Each value has an interval that holds the value of the completely judged pool in 95 of 100 draws, and each
+    pair of systems has an interval of the difference. If the design cannot answer a metric, owkg stops with
+    an error that names a design that can.
 
-    The values are of the pool: answers that no system lists to its depth count only where the test set knows
-    them.
+    The values are about the pool: an answer that no system lists within its depth counts only if the test set
+    contains it.
 
     Args:
-        runs (RUN...): The pooled runs, to check that they are unchanged; by default the pool's own copy is
-            used. Other runs get bounds alone, from what is judged and what is open, where whole queries are
-            drawn.
+        runs (RUN...): The pooled runs, to check that they are unchanged. Default: the pool's own copy is
+            used. Other runs get bounds only, from the judged and the open candidates, and only if whole
+            queries are drawn.
         pool_ (POOL): Folder that owkg pool --draw wrote.
-        judged (FILE): A filled-in sheet or judgements as qrels; repeat it for several. Blank labels are not
-            judged yet. Default: the sheets in the folder of the pool.
-        metric: Metrics, separated by commas: rr, success@10, p@10, rbp, ap, ndcg, and mrr, hits@10,
+        judged (FILE): Filled-in sheet, or judgements as qrels. Repeat the option for several. Blank labels
+            are not judged yet. Default: the sheets in the folder of the pool.
+        metric (METRIC,...): Metrics, with commas: rr, success@10, p@10, rbp, ap, ndcg; and mrr, hits@10,
             macro-mrr, macro-hits@10 over answers with filtered ranks. Default: those that the design answers.
         compare: Estimate the differences of all pairs of systems.
-        proxy (FILE): Probabilities that candidates are true, from a language model or a rule: a table with
-            the columns query, answer, probability. Repeat it for several. Good ones make intervals narrower;
-            coverage does not depend on them.
-        errors (RATES|FILE): How often annotators err, as fp=0.05,fn=0.1: the shares of wrong candidates
-            judged relevant and of true ones judged not relevant; or a table of gold items to count them on,
-            with the columns query, answer, label, truth; or both, as gold.tsv,fp=0.05, if all gold items are
-            true. Labels are corrected, and intervals are wider.
+        gaps (refuse|bounds): What to do if drawn units were skipped: stop with an error (refuse), or print
+            limits that hold whatever the open labels are (bounds).
+        kg (DIR): Folder of the graph, so that known answers are removed from runs that were not pooled.
+
+    Mistakes of annotators:
+        errors (RATES|FILE): How often annotators make mistakes, as fp=0.05,fn=0.1: the shares of wrong
+            candidates judged relevant and of true ones judged not relevant; or a table of gold items to count
+            them on, with the columns query, answer, label, truth; or both, as gold.tsv,fp=0.05, if all gold
+            items are true. Labels are corrected, and intervals become wider. Default: labels are taken as
+            correct.
         expert (FILE): Judgements by an expert of the first queries of the draw, at least 20, as a sheet or
-            qrels; repeat it for several. Values are of the expert's labels, whatever the errors of
-            annotators, for all metrics of drawn queries.
-        exact: Give limits that are exact for any number of queries, and wider. Default for fewer than 20
-            queries.
-        gaps (refuse|bounds): What to do if drawn units are skipped: refuse, or give limits that hold whatever
-            the open labels are.
-        looks (N,...): Numbers of judged units after which you look, all planned before the first look, such
-            as 50,100,200; intervals then hold at all looks together. The pool records looks and the plan.
-            Default: as planned earlier, otherwise one look, and one more after a pilot.
-        other_queries: Mean queries like these, rather than exactly the queries of the runs; intervals are
-            wider.
-        ci: Level of the confidence intervals.
-        kg (DIR): Folder of the graph, with runs that were not pooled: known answers leave their lists.
+            qrels. Repeat the option for several. Values then refer to the expert's labels, whatever mistakes
+            the annotators make, for all metrics of drawn queries.
+
+    Tests and intervals:
+        ci (LEVEL): Level of the confidence intervals, in (0, 1).
+        proxy (FILE): Probabilities that candidates are true, from a language model or a rule: a table with
+            the columns query, answer, probability. Repeat the option for several. Good probabilities make
+            intervals narrower; coverage does not depend on them.
+        exact: Print limits that are exact for any number of queries, and wider. Default: only for fewer than
+            20 queries.
+        looks (N,...): Numbers of judged units after which you look at the results, planned before the first
+            look, such as 50,100,200. Intervals then hold at all looks together. The pool records looks and
+            plan. Default: as planned before, otherwise one look, and one more after a pilot.
+        other_queries: Estimate for queries like these instead of exactly the queries of the runs; intervals
+            become wider.
 
     Examples:
         owkg estimate --pool pool --judged sheet.tsv --metric rr,ap,p@10
@@ -127,7 +133,7 @@ def estimate(
             row["metric"],
             f"{row['first']} - {row['second']}",
             _interval(row["value"], row["ci_low"], row["ci_high"]),
-            "" if row["p_value"] is None else "<0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}",
+            "" if row["p_value"] is None else p_value(row["p_value"]),
         ]
         for row in found.differences.to_dicts()
     ]
@@ -148,7 +154,7 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     """A value with its interval; of bounds alone the interval, or nothing."""
     if low is None or high is None:
         return ""
-    return f"[{low:.3f}, {high:.3f}]" if value is None else interval(value, low, high)
+    return f"[{low:.4f}, {high:.4f}]" if value is None else interval(value, low, high)
 
 
 def _categories(frame: Any, percent: str) -> list[Table]:

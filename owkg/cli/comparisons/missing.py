@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from owkg.cli.inputs import check_readable, graph_and_notes
-from owkg.cli.options import DESIGN_HELP, Format, GraphOptions, Level, OutputFormat, split_list
+from owkg.cli.options import DESIGN_HELP, Format, GraphOptions, JudgedSample, Level, OutputFormat, split_list
 from owkg.cli.output import show, table_of
 from owkg.errors import ArgumentError, naming
 
@@ -20,30 +20,32 @@ def missing(
     by: str = "",
     unit: str = "answer",
     level: Level = 1,
-    sample: Path | None = None,
+    sample: JudgedSample = None,
     design: Annotated[str | None, typer.Option(metavar="DESIGN", help=DESIGN_HELP)] = None,
     ci: float = 0.95,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Sparsity of a test set, from the answers that judging found in addition to the known ones.
+    """Estimate the sparsity of a test set from the answers that judging found.
 
-    It is a lower bound, because what nobody judged, or pooled, may be true as well. It has a lower limit
-    where queries were drawn at random, and an interval where these were judged completely (--design).
-    owkg theory and owkg simulate take the sparsity as --sparsity.
+    The result is a lower bound, because answers that nobody judged or pooled may be true as well. owkg prints
+    a lower confidence limit if the queries were drawn at random, and an interval if these were judged
+    completely (--design). owkg theory and owkg simulate take the sparsity as --sparsity.
 
-    Splits that hold the truth which --split lacks, as missing.txt and test_full.txt of owkg sample, do not
-    count as known.
+    Splits that hold true facts which --split lacks, such as missing.txt and test_full.txt of owkg sample, do
+    not count as known.
 
     Args:
-        qrels (POOL|QRELS): Folder of a pool, whose sheet may be filled in there; or judgements, such as owkg
-            pool --read writes them.
+        qrels (POOL|QRELS): Folder of a pool, whose sheet may be filled in there; or judgements, such as those
+            that owkg pool --read writes.
         kg (DIR): Folder of the graph.
-        split: Whose sparsity is asked for.
-        by: Divide by side, category, relation; several with commas.
-        unit: What is counted: answers to queries, as metrics average over, or triples.
-        sample (QRELS): The answers of the split that were drawn to have their queries judged: queries of more
-            answers are drawn more often, and count less. Absent: all judged queries count alike.
-        ci: Level of the confidence intervals, over queries.
+        split (SPLIT): Split whose sparsity is estimated.
+        by (NAME,...): Divide results by side, category or relation; several with commas. Default: no
+            division.
+        unit (answer|triple): Unit that is counted: answers to queries, over which metrics average, or
+            triples.
+
+    Tests and intervals:
+        ci (LEVEL): Level of the confidence intervals over queries, in (0, 1).
 
     Examples:
         owkg missing judged.qrels --kg data/fb15k237

@@ -50,25 +50,28 @@ class Rule(StrEnum):
 class Reading:
     """The sheets that are read back, and what is written of them.
 
-    Reading sheets back:
-        read (SHEET): A sheet that was filled in; repeat it for several annotators.
-        pool_ (POOL): With --read, --more, --add or --plan: the folder of the pool.
-        changed: With --read: read a pool whose files are not as written.
-        conflicts (FILE): With --read: write a sheet of the candidates without a majority, for a third
-            annotator.
-        third (SHEET): With --read: that sheet, filled in. It decides the conflicts.
-        annotations (FILE): With --read: also write every label with its sheet, source and comment, as TSV.
-        expert_sample (N): With --read: write a sheet of N judged candidates to --expert, half of them
-            relevant.
-        expert (SHEET): With --read: the sheet that an expert filled in, to say how far it agrees; or, with
-            --expert-sample, to write.
+    Read filled-in sheets:
+        read (SHEET): Sheet that was filled in. Repeat the option for several annotators.
+        pool_ (POOL): Folder of the pool that --read, --more, --add or --plan is about.
+        conflicts (FILE): Write the candidates without a majority into a new sheet, for one more annotator.
+            Only with --read.
+        third (SHEET): Read that sheet of conflicts, filled in; its labels decide the conflicts. Only with
+            --read.
+        expert_sample (N): Write a sheet of N judged candidates to --expert, half of them relevant. Only with
+            --read.
+        expert (SHEET): Read the sheet that an expert filled in and print how far the expert agrees; or, with
+            --expert-sample, the sheet to write. Only with --read.
+        annotations (FILE): Write every label with its sheet, source and comment, as TSV. Only with --read.
+
+    Rarely needed:
+        changed: Accept a pool whose files are no longer as they were written. Only with --read.
     """
 
     read: list[Path] | None = None
     pool_: Path | None = None
-    changed: bool = False
+    changed: Annotated[bool, typer.Option("--allow-changed")] = False
     conflicts: Path | None = None
-    third: Path | None = None
+    third: Annotated[Path | None, typer.Option("--conflicts-judged")] = None
     annotations: Path | None = None
     expert_sample: Annotated[int | None, typer.Option(min=1)] = None
     expert: Path | None = None
@@ -94,28 +97,30 @@ class Reading:
 class Drawing:
     """What is drawn at random for judging, so that `owkg estimate` has intervals.
 
-    Drawing what to judge:
+    Draw what to judge:
         draw (UNIT:N): Draw N units at random and put only these into the sheet: queries:N for all metrics,
-            prefixes:N for RR and Success, candidates:N for P and RBP and the share of missing answers,
-            below:N for the answers below the pool.
-        strata (size): With queries and prefixes: draw from classes of the number of known answers, which
-            micro metrics need for narrow intervals.
-        for_ (METRIC|A-B): With candidates: the metrics they are drawn for (default: P at the depth of the
-            pool), or the two systems whose difference matters, or both as A-B:METRIC.
-        below_depth: With below: how deep the lists reach.
-        plan: Print the widths of the intervals that each design and size gives, with judgements and hours,
-            and write nothing. With --pool, plan further units of a drawn pool from its judged ones.
-        metric: With --plan: metrics, separated by commas. Default: those of --width; otherwise
+            prefixes:N for RR and Success, candidates:N for P, RBP and the share of missing answers, below:N
+            for answers below the pool.
+        strata (size): Draw from classes of the number of known answers, which micro metrics need for narrow
+            intervals. Only with queries and prefixes.
+        for_ (METRIC|A-B): Metrics that candidates:N is drawn for, or the two systems whose difference
+            matters, or both as A-B:METRIC. Default: P at the depth of the pool.
+        below_depth (N): Depth of the lists down to which below:N is drawn.
+        more (N): Draw N further units of the pool --pool by its design and write them into a new sheet. Units
+            drawn or judged before stay as they are.
+        add (RUN): Add the systems of another run to the pool --pool, and write a sheet of the candidates that
+            must be judged for them. Judgements made before stay. Needs the --kg of the pool. Repeat the
+            option for several runs.
+
+    Plan how much to judge:
+        plan: Print the expected widths of intervals for each design and size, with judgements and hours, and
+            write nothing. With --pool, plan further units of a drawn pool from those judged so far.
+        metric (METRIC,...): Metrics that --plan prints, with commas. Default: those of --width; otherwise
             rr,success,p,ap,ndcg,mrr, or with --pool those that the design answers.
-        width (METRIC=W,...): With --plan: wished widths of 95% intervals of systems, such as rr=0.1; print
-            how many units each design needs for them.
-        judged (FILE): With --plan and --pool: a filled-in sheet or judgements as qrels; repeat it for
+        width (METRIC=W,...): Target widths of the 95% intervals of systems, such as rr=0.1; --plan prints how
+            many units each design needs for them.
+        judged (FILE): Filled-in sheet, or judgements as qrels, for --plan with --pool. Repeat the option for
             several. Default: the sheets in the folder of the pool.
-        more (N): Draw N further units of the pool --pool by its design and write them into a sheet of their
-            own; what is drawn and judged stays.
-        add (RUN): Let the systems of a further run join the pool --pool, and write a sheet of the candidates
-            that must be judged for them; what is drawn and judged stays. Needs the --kg of the pool. Repeat
-            it for several runs.
     """
 
     draw: str | None = None
@@ -139,20 +144,20 @@ def pool(
     runs: list[Path] | None = None,
     *,
     given: Given,
-    name: Names = None,
+    out: Path | None = None,
     depth: int | None = None,
     kg: Path | None = None,
-    how: GraphOptions,
-    out: Path | None = None,
     truth: str | None = None,
-    closed_world: bool = False,
     filter_: str | None = None,
-    covered: bool = False,
-    rule: list[Rule] | None = None,
-    min_share: Annotated[int | None, typer.Option(min=1)] = None,
     budget: Annotated[int | None, typer.Option(min=1)] = None,
     intersect: bool = False,
-    sampled: bool = False,
+    name: Names = None,
+    how: GraphOptions,
+    closed_world: bool = False,
+    covered: Annotated[bool, typer.Option("--judged-queries-only")] = False,
+    rule: list[Rule] | None = None,
+    min_share: Annotated[int | None, typer.Option("--min-shared-entities", min=1)] = None,
+    sampled: Annotated[bool, typer.Option("--sampled-queries")] = False,
     names: Path | None = None,
     templates: Path | None = None,
     sources: bool = False,
@@ -164,53 +169,61 @@ def pool(
     tables: TableOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Pools the best answers of several systems for judging, as TREC does.
+    """Pool the best answers of several systems so that people can judge them, as TREC does.
 
     Queries are "head|relation|?" or "?|relation|tail" of a graph, or without --kg topics of any name.
 
     The folder OUT holds pool.tsv (every candidate, the depth at which it entered, its systems, rule and
-    relevance, and whether truth or rule gave it), pool.qrels (relevance -1: not judged yet), runs.trec.gz
-    (the pooled lists), sheet.tsv (for annotators, what is not judged yet), metadata.json.
+    relevance, and whether truth or a rule decided it), pool.qrels (relevance -1: not judged yet),
+    runs.trec.gz (the pooled lists), sheet.tsv (for annotators: the candidates that are not judged yet) and
+    metadata.json.
 
-    With --draw the sheet holds a random sample of the pool, in the order of judging; design.json and
-    design.tsv say how it was drawn. Only then has owkg estimate intervals. --more draws further units of the
-    same design, and --add lets further systems join.
+    With --draw, the sheet holds a random sample of the pool, in the order in which to judge it; design.json
+    and design.tsv record how it was drawn. Only then can owkg estimate give intervals. --more draws further
+    units by the same design, and --add adds further systems.
 
-    The answers of --truth to the queries asked are all in pool.qrels, pooled or not. With --closed-world only
-    pooled ones are: truth stands for annotators, who see nothing but the pool.
+    All answers of --truth to the pooled queries are in pool.qrels, whether a system found them or not. With
+    --closed-world only pooled answers are, because --truth then stands for annotators, who see only the pool.
 
-    With --read, the labels of filled-in sheets go into the judgements of a pool: of several annotators, what
-    more than half of those who judged a candidate say. What has no majority stays not judged and is listed;
-    how far annotators agree is printed. --conflicts and --third let one more annotator decide, and --expert
-    says how far an expert agrees with a sample of the labels.
+    With --read, the labels of filled-in sheets become the judgements of a pool. With several annotators, owkg
+    takes the label that more than half of those who judged a candidate gave; candidates without a majority
+    stay unjudged and are listed. owkg also prints how far the annotators agree. --conflicts and
+    --conflicts-judged let one more annotator decide, and --expert tells how far an expert agrees with a
+    sample of the labels.
 
     Args:
         runs (RUN...): Runs of one system or several, .gz or not; or rank tables.
-        depth: How many answers of each list are pooled.
-        kg (DIR): Folder of the graph whose labels the runs use; not for topics.
-        out: Folder to write; with --read, the file of judgements to write.
-        truth (SPLIT|QRELS): What is judged already: a split of the graph, or qrels. Default with --draw and
-            --plan: test.
-        closed_world: --truth judges the whole pool: what it does not hold is wrong.
-        filter_: Splits whose known answers leave the lists, or none; train,valid when absent.
-        covered: Pool only the queries that --truth judges.
-        rule: Take for not relevant, unseen: functional, further answers where the relation has one; type,
-            answers of another kind. Both err on incomplete graphs, and what they cost is printed. Repeat for
-            both.
-        min_share: Of --rule type: entities that two slots must share in train for one's to fit the other.
-            [default: 1]
-        budget: At most so many candidates in the sheet: the shallowest depths first, of each query a depth as
-            a whole. The others stay unjudged.
-        intersect: Leave out queries that some system does not answer.
-        sampled: State that the queries of the runs are a random sample of the test's, so that their
-            judgements stand for the others.
-        names (FILE): Readable names for the sheet: label, name, perhaps description.
-        templates (FILE): Own words for the sheet: relation, side that is asked for (head, tail or both),
-            sentence with {entity}, or {head} and {tail}; between tabs.
-        sources: A column source in the sheet, for where an answer was found.
-        source_template (URL): Fill that column with an address such as https://example.org/search?q={entity};
-            also {answer}, {head}, {tail}, {relation}.
-        seed: Of the order of sheets, and of the candidates for an expert.
+        depth (N): Number of answers of each list that are pooled.
+        kg (DIR): Folder of the graph whose labels the runs use. Leave it out for topics.
+        out (PATH): Folder to write; with --read, the file of judgements to write.
+        truth (SPLIT|QRELS): Answers that are known to be relevant: a split of the graph, or qrels. Default:
+            none, but test with --draw and --plan.
+        filter_ (SPLIT,...): Splits whose known answers are removed from the lists, or none. Default:
+            train,valid.
+        budget (N): Largest number of candidates in the sheet: the shallowest depths come first, and each
+            depth of a query is taken as a whole. The other candidates stay unjudged. Default: no limit.
+        intersect: Leave out queries that some system does not answer. Default: stop with an error.
+        seed (N): Seed of the order of sheets, of the draw, and of the candidates for an expert.
+
+    The sheet for annotators:
+        names (FILE): Readable names for the sheet: lines of label, name and optionally description, with
+            tabs.
+        templates (FILE): Sentences for the sheet: lines of relation, side that is asked for (head, tail or
+            both), and sentence with {entity}, or {head} and {tail}, with tabs.
+        sources: Add a column source to the sheet, for where an answer was found.
+        source_template (URL): Fill the column source with an address such as
+            https://example.org/search?q={entity}; {answer}, {head}, {tail} and {relation} work too.
+
+    Rarely needed:
+        closed_world: Treat --truth as complete: all other answers in the pool are wrong.
+        covered: Pool only the queries for which --truth has judgements.
+        rule (functional|type): Mark answers as not relevant without judging: functional marks further answers
+            of relations that have only one, type marks answers of another kind. Both make mistakes on
+            incomplete graphs, and owkg prints how many. Repeat the option for both.
+        min_share (N): Number of entities that two relation slots must share in train so that an entity of one
+            fits the other, for --rule type. Default: 1.
+        sampled: State that the queries of the runs are a random sample of the test queries, so that their
+            judgements represent the others.
 
     Examples:
         owkg pool a.run b.run --kg data/fb15k237 --depth 10 --truth test --plan --metric rr,p@10,ap
@@ -222,8 +235,8 @@ def pool(
         owkg pool transe.run complex.run.gz --depth 10 --kg data/fb15k237 --out pool --truth test
         owkg pool runs.trec --depth 100 --kg benchmark --out pool --truth qrels_full.txt --closed-world
         owkg pool --read sheet.tsv --read other.tsv --pool pool --out judged.qrels --conflicts third.tsv
-        owkg pool --read sheet.tsv --read other.tsv --third third.tsv --pool pool --out judged.qrels
-            --overwrite
+        owkg pool --read sheet.tsv --read other.tsv --conflicts-judged third.tsv --pool pool --out
+            judged.qrels --overwrite
     """
     words = _words(names, templates, sources, source_template)
     if _of_drawn(given, drawing, reading, words, form, systems=(kg, how, name)):

@@ -178,7 +178,7 @@ def _show(sheets: list[str], found: ReadBack) -> None:
             .head(_SHOWN)
             .iter_rows()
         ]
-        printed("no majority, so not judged", ["query", "answer", *names], cells)
+        printed("no majority, so not judged", ["query", "answer", *names], cells, 2, as_given=True)
     if len(torn) > _SHOWN:
         line(f"and {len(torn) - _SHOWN:,} more without a majority")
     for (i, j), own in found.agreements.items():

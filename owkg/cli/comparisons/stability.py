@@ -27,36 +27,38 @@ _SAME = 0.9
 def stability(
     files: options.Systems,
     *,
-    qrels: str | None = None,
-    kg: options.GraphOfSystems = None,
-    how: options.GraphOptions,
-    name: options.Names = None,
     metric: options.MetricsOfSystems = None,
     size: str | None = None,
-    unit: Literal["query", "triple"] = "query",
     draws: Annotated[int, typer.Option(min=2)] = 50,
+    unit: Literal["query", "triple"] = "query",
     coefficient: str = "tau",
+    kg: options.GraphOfSystems = None,
+    qrels: str | None = None,
     ties: options.Ties = None,
     intersect: options.Intersect = False,
+    name: options.Names = None,
+    how: options.GraphOptions,
     table: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
-    """The order of systems on random parts of the queries, or of the triples, against that on all of them.
+    """Measure how stable the order of systems is when only part of the queries or triples is used.
 
-    Section 5 of Zhou et al. (2022), who discard triples (--unit triple). Whole queries, the default, keep
-    answers together that are not independent. Either is drawn without replacement. The metric of a system
-    with several seeds (column seed) is the mean over them, in every draw.
+    The method is that of Section 5 of Zhou et al. (2022), who discard triples (--unit triple). By default
+    whole queries are drawn, which keeps dependent answers together. Both are drawn without replacement. For a
+    system with several seeds (column seed), the metric is the mean over seeds in every draw.
 
     Args:
-        qrels (QRELS): TREC qrels, or a split of --kg: which answers are relevant.
-        size: Shares of what is drawn, with commas. Absent: those of
-            0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95 that are one at least.
-        unit: What is drawn: whole queries, or triples, on both sides at once.
-        draws: Of each size.
-        coefficient: tau, tau-ap or spearman.
-        out (DIR): Also write every draw as CSV, and a figure.
+        qrels (QRELS): Judgements that say which answers are relevant: TREC qrels, or a split of --kg.
+        size (SHARE,...): Shares of the queries or triples to draw, with commas. Default:
+            0.01,0.02,0.05,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95, without shares below one query.
+        unit: Unit that is drawn: whole queries, or triples with both of their sides.
+        draws (N): Number of random draws for each share.
+        coefficient (NAME): Coefficient of agreement between orders: tau, tau-ap or spearman.
+
+    Output:
+        out (DIR): Folder for every draw as CSV and for a figure, in addition to the printed table.
 
     Examples:
         owkg stability transe.parquet complex.parquet rotate.parquet --draws 100 --out stability

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.evaluate_output import values_by_side
 from owkg.cli.inputs import check_readable, check_writable, noted
 from owkg.cli.options import Format, OutputFormat, Seed
 from owkg.cli.output import show_metrics
+from owkg.cli.rank_output import values_by_side
 from owkg.terminal.progress import progress
 
 _METRICS = ("hits@1", "hits@10", "mrr", "mr", "amri")
@@ -36,32 +36,40 @@ def align(
     save_embeddings: Path | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Ranks the entities of a test alignment among those of its pairs, in both directions.
+    """Rank the entities of a test alignment of two graphs, in both directions.
 
     DATA holds ent_ids_1, ent_ids_2, triples_1, triples_2 and ref_ent_ids (DBP15k), or rel_triples_1,
-    rel_triples_2, ent_links and folds such as 721_5fold (OpenEA), perhaps packed (.gz). GCN-Align's
-    structural encoder is trained on the training pairs; or embeddings and similarities of others are ranked.
-    The rank table has the relation sameAs: owkg metrics, compare and stability take it as any other.
+    rel_triples_2, ent_links and folds such as 721_5fold (OpenEA), compressed (.gz) or not. owkg trains the
+    structural encoder of GCN-Align on the training pairs, or ranks embeddings or similarities of your own.
+    The rank table has the relation sameAs; owkg metrics, compare and stability read it as any other.
 
     Args:
-        folder (DATA): Two graphs and their pairs, in the layout of DBP15k or OpenEA.
-        out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
-        model: gcn-align, or raw: random embeddings, the baseline.
-        embeddings (FILE): Instead of --model: .npz of left and right, a row an entity.
-        matrix (FILE): Instead of --model: .npz of similarity, left by right entities.
-        similarity: How embeddings are compared: l1, l2, cosine or dot.
-        train_share: Share of the pairs that train, where DATA has no split (sup_ent_ids, folds). [default:
-            0.3]
-        fold: Fold of DATA in the layout of OpenEA. [default: 1, with a note]
-        dim: Width of the embeddings.
-        steps: Training steps, each over all training pairs.
-        learning_rate: Of Adam.
-        margin: Of the loss, in L1 distances.
-        num_negatives: Negatives a training pair and side.
-        many_to_many: Allow entities in several pairs; else they are refused.
-        assign: Also match all test pairs one-to-one (Hungarian); memory of all pairs.
-        name: For the column model; absent: no such column.
-        save_embeddings (FILE): Also write the embeddings, as .npz.
+        folder (DATA): Folder of two graphs and their pairs, in the layout of DBP15k or OpenEA.
+        out (FILE): Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        model (NAME): Model: gcn-align, or raw for random embeddings, as a baseline.
+        embeddings (FILE): Embeddings to use instead of --model: .npz with arrays left and right, one row for
+            each entity.
+        matrix (FILE): Similarities to use instead of --model: .npz with the array similarity, left by right
+            entities.
+        similarity (NAME): How embeddings are compared: l1, l2, cosine or dot.
+        train_share (SHARE): Share of the pairs that are used for training, if DATA has no split (sup_ent_ids,
+            folds). Default: 0.3.
+        fold (N): Fold of DATA in the layout of OpenEA. Default: 1, with a note.
+        name (NAME): Name of the model in the column model. Default: no such column.
+
+    Training:
+        dim (N): Dimension of the embeddings.
+        steps (N): Number of training steps; each uses all training pairs.
+        learning_rate (NUMBER): Learning rate of Adam.
+        margin (NUMBER): Margin of the loss, in L1 distances.
+        num_negatives (N): Number of negatives for each training pair and side.
+
+    Output:
+        assign: Match all test pairs one-to-one as well (Hungarian algorithm). Needs memory for all pairs.
+        save_embeddings (FILE): Write the embeddings as .npz, in addition to the rank table.
+
+    Rarely needed:
+        many_to_many: Allow entities that occur in several pairs. Default: stop with an error.
 
     Examples:
         owkg align data/dbp15k/zh_en --out ranks.parquet

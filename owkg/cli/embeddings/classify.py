@@ -29,12 +29,12 @@ def classify(
     *,
     given: Given,
     metric: list[str] | None = None,
+    by: str = "",
     thresholds: str = "relation",
     split: str = "test",
     fit: str = "valid",
     negatives: str | None = None,
     seed: Seed = 0,
-    by: str = "",
     ci: float = 0.95,
     out: Path | None = None,
     figure: Path | None = None,
@@ -44,26 +44,35 @@ def classify(
     how: GraphOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Tells true triples from false ones by their scores: accuracy, F1, ROC-AUC, average precision.
+    """Measure how well scores tell true triples from false ones: accuracy, F1, ROC-AUC, average precision.
 
-    A triple is positive if its score reaches the threshold of its relation, which is fitted on the
-    validation set. Tables have the columns head, relation, tail, split, score, and label: positive (1),
-    negative (0 or -1) or unknown. Unknown triples have scores between two thresholds.
+    A triple is classified as positive if its score reaches the threshold of its relation, which is fitted on
+    the validation set. Tables have the columns head, relation, tail, split, score, and label: positive (1),
+    negative (0 or -1) or unknown. Unknown triples are those whose scores lie between two thresholds.
 
     Args:
-        sources (RUN|FILE...): Folder that owkg train wrote; or tables of scored triples, one or several
-            models.
-        metric: Names, with commas; repeatable. [default: all]
-        thresholds: Fitted for each relation, or global; or a number: the threshold itself.
-        split: That is measured.
-        fit: Split whose accuracy the thresholds maximise.
-        negatives (uniform|frequency): How negative triples of RUN are drawn: entities alike, or by their
-            training triples. [default: the splits test_negatives and valid_negatives, else uniform]
-        by (COLUMNS): Divide the triples by relation, category or others.
-        ci: Level of confidence intervals; 0: none.
-        out (FILE): Also write the scored triples, for later: .parquet, .csv or .tsv.
-        figure (FILE): Also draw the ROC and precision-recall curves: .png, .pdf, .svg.
-        name: For the column model of RUN.
+        sources (RUN|FILE...): Folder that owkg train wrote; or tables of scored triples, of one model or
+            several.
+        metric (METRIC,...): Metrics such as accuracy, f1 and roc-auc. Several with commas, or repeat the
+            option. Default: all.
+        by (NAME,...): Divide the triples by relation, category or other columns, with commas. Default: no
+            division.
+        thresholds (relation|global|NUMBER): Fit one threshold for each relation, or one for all (global), or
+            use the given number.
+        split (SPLIT): Split that is measured.
+        fit (SPLIT): Split on which the thresholds are fitted, to the highest accuracy.
+        negatives (uniform|frequency): How negative triples are drawn for RUN: every entity with the same
+            probability, or in proportion to its training triples. Default: no drawing if the graph has the
+            splits test_negatives and valid_negatives, otherwise uniform.
+        seed (N): Seed of the drawn negatives. Equal seeds give equal triples.
+        name (NAME): Name of the model of RUN in the column model. Default: no such column.
+
+    Tests and intervals:
+        ci (LEVEL): Level of the confidence intervals, in (0, 1). 0: no intervals.
+
+    Output:
+        out (FILE): Write the scored triples, to be read again later: .parquet, .csv or .tsv.
+        figure (FILE): Draw the ROC and precision-recall curves: .png, .pdf or .svg.
 
     Examples:
         owkg classify run

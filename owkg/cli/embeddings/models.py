@@ -6,8 +6,9 @@ from owkg.terminal.tables import console, new_table
 
 
 def models(*, form: OutputFormat = Format.TABLE) -> None:
-    """The embedding models: score, source, options by default; as JSON, also how they are trained, and
-    their presets.
+    """List the embedding models with their score functions, sources and default options.
+
+    JSON also lists how each model is trained by default, and its presets.
 
     Examples:
         owkg models

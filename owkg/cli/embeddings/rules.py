@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from owkg.cli.commands import Given, group
+from owkg.cli.commands import CommandGroup, Given, group
 from owkg.cli.embeddings.scorers import ScorerOptions, reader, scorer_of
 from owkg.cli.inputs import check_readable, collected, graph_in, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat, Overwrite, Seed, split_list
@@ -19,24 +18,34 @@ from owkg.terminal.progress import progress
 class Mining:
     """What is mined.
 
-    Rules:
-        length: Atoms in the body of a rule r(X,Y), at most.
-        no_constants: Mine no rules with entities in them, such as r(X,c) <- b(X,d).
-        min_support: Facts that a rule must give.
-        min_confidence: Share of the body's pairs that are facts, five pairs added to them.
-        min_groundings: Entities X for which the body of a rule r(X,c) must hold, at least; AnyBURL takes 5.
-        max_bodies: Of each length; where there are more, those that most of drawn walks along facts follow.
-        system (rules|rnnlogic|plogicnet): Answers by mined rules; by rules that RNNLogic proposes and weighs;
-            or by TransE and rules, as pLogicNet joins them.
-        aggregate (maximum|noisy-or|non-redundant-noisy-or): How an answer is scored by its rules.
-        top: Answers kept for a query beside facts of train, and what ties with the last.
-        splits: Whose queries are answered, with commas, or all: those of every entity and relation.
-            [default: valid,test]
-        rounds: Of expectation and maximisation. [default: rnnlogic 3, plogicnet 2]
-        per_relation: Rules of a relation that RNNLogic keeps.
-        precision: Share of the body's pairs that are facts, at least, of the rules of pLogicNet.
-        threshold: Probability by its rules from which a triple joins the training of pLogicNet.
-        balance: Weight of that probability beside the score of TransE in the answers of pLogicNet.
+    Attributes:
+        system (rules|rnnlogic|plogicnet): How queries are answered: by mined rules (rules), by rules that
+            RNNLogic proposes and weighs, or by TransE combined with rules (pLogicNet).
+        length (N): Largest number of atoms in the body of a rule r(X,Y).
+        min_support (N): Number of facts that a rule must predict correctly.
+        min_confidence (SHARE): Share of the body's pairs that must be facts, after five pairs are added to
+            the body.
+        top (N): Number of answers kept for a query in addition to facts of train, and answers tied with the
+            last.
+        seed (N): Seed of random choices. Equal seeds give equal rules.
+
+    Rarely needed:
+        no_constants: Mine no rules that contain entities, such as r(X,c) <- b(X,d).
+        min_groundings (N): Smallest number of entities X for which the body of a rule r(X,c) must hold.
+            AnyBURL takes 5.
+        max_bodies (N): Largest number of rule bodies of each length. If there are more, those that most
+            random walks along facts follow are kept.
+        aggregate (maximum|noisy-or|non-redundant-noisy-or): How the score of an answer follows from its
+            rules.
+        splits (SPLIT,...): Splits whose queries are answered, with commas, or all for the queries of every
+            entity and relation. Default: valid,test.
+        rounds (N): Rounds of expectation and maximisation, with rnnlogic and plogicnet. Default: 3 for
+            rnnlogic, 2 for plogicnet.
+        per_relation (N): Number of rules that RNNLogic keeps for each relation.
+        precision (SHARE): Share of the body's pairs that must be facts, for the rules of pLogicNet.
+        threshold (P): Probability by its rules from which a triple joins the training of pLogicNet.
+        balance (NUMBER): Weight of that probability compared with the score of TransE in the answers of
+            pLogicNet.
     """
 
     length: int = 2
@@ -68,16 +77,16 @@ def mine(
     overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Mines or learns rules of the split train, and writes their answers as a run that owkg evaluate takes.
+    """Mine or learn rules on the split train, and write their answers as a run for owkg rank.
 
-    The word mine may be left out. Mined are all rules that the options allow, so that the same command gives
-    the same run. RUN holds rules.parquet too, where each rule stands in words.
+    You may leave out the word mine. owkg mines all rules that the options allow, so that the same command
+    gives the same run. RUN also holds rules.parquet, which lists each rule in words.
 
     Args:
-        kg (DIR): Folder of the graph, in a layout of owkg kg info.
-        out (RUN): Folder of the run.
-        predictions (FILE): Mine no rules, but take the answers of another system from a file of AnyBURL or
-            PyClause, or another run.
+        kg (DIR): Folder of the graph, in any layout that owkg kg info reads.
+        out (RUN): Folder of the run, which is created.
+        predictions (FILE): Answers of another system, from a file of AnyBURL or PyClause or another run, to
+            use instead of mined rules.
 
     Examples:
         owkg rules mine data/umls --out rules
@@ -118,7 +127,7 @@ def mine(
     sizes |= {"queries": made.queries, "predictions": made.predictions}
     rows = [[name, f"{value:,}"] for name, value in sizes.items()]
     rows += [[f"valid {name}", cell(value)] for name, value in made.valid.items()]
-    written = f"wrote {out}; ranks: owkg evaluate RUN --split test --out ranks.parquet"
+    written = f"wrote {out}; ranks: owkg rank RUN --split test --out ranks.parquet"
     tables = [Table("Rules" if predictions is None else "Predictions", ["", "value"], rows)]
     show(form, {"run": out, **sizes, "valid": made.valid}, tables, [written], notes=notes)
 
@@ -133,16 +142,16 @@ def explain(
     how: GraphOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Shows the best answers to a query, and the rules that put each where it is.
+    """Show the best answers to a query, and the rules that give each of them its rank.
 
-    A fact of train is an answer too, and marked.
+    Facts of train are answers too, and are marked.
 
     Args:
         run (RUN): Folder that owkg rules wrote.
-        query: head|relation|? or ?|relation|tail, with the labels of the graph.
-        kg (DIR): Folder of the graph. [default: that of the rules]
-        answers: How many.
-        rules: Of each answer.
+        query (QUERY): Query as head|relation|? or ?|relation|tail, with the labels of the graph.
+        kg (DIR): Folder of the graph. Default: the graph of the rules.
+        answers (N): Number of answers to show.
+        rules (N): Number of rules to show for each answer.
 
     Examples:
         owkg rules explain rules --query 'acquired_abnormality|location_of|?'
@@ -168,7 +177,7 @@ def explain(
     show(form, payload, [], lines, notes=notes)
 
 
-class _MineFirst(TyperGroup):
+class _MineFirst(CommandGroup):
     """`owkg rules DIR` is `owkg rules mine DIR`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -178,7 +187,8 @@ class _MineFirst(TyperGroup):
 
 rules_app = group(
     "rules",
-    "Rules of a graph: mine or learn them, and explain their answers. owkg rules DIR --out RUN mines.",
+    "Mine or learn rules of a graph and answer queries by them (owkg rules DIR --out RUN), and explain the "
+    "answers.",
     mine,
     explain,
     cls=_MineFirst,

@@ -34,15 +34,20 @@ class ScorerOptions:
     """What scores where it is not RUN alone.
 
     Attributes:
-        embeddings (FILE): Instead of RUN: .npz or .safetensors of embeddings and labels.
-        model: That --embeddings are of, unless the file says it; owkg models lists them.
-        norm: Norm of the distance of transe or rotate: 1, or 2 as PyKEEN's RotatE.
-        option (NAME=VALUE): Another option of --model, such as margin=9; repeatable.
-        embedding_layout: How real numbers of --embeddings make complex ones: real-imaginary (all real parts
-            first) or interleaved (torch.view_as_real). Complex arrays need none.
-        relation_layout: What real relations of rotate are: phases (radians) or scaled (authors' code).
-        kg (DIR): Folder of the graph; that of the training when absent.
-        step: Checkpoint of RUN: best on the validation set, last, or a step. [default: best]
+        kg (DIR): Folder of the graph. Default: the graph of the training.
+        step (best|last|N): Checkpoint of RUN: the best on the validation set, the last, or a step. Default:
+            best.
+
+    Embeddings from other programs:
+        embeddings (FILE): Embeddings and labels to use instead of RUN, as .npz or .safetensors.
+        model (NAME): Model that --embeddings belong to; owkg models lists them. Default: as the file says.
+        norm (1|2): Norm of the distance of transe or rotate; 2 is what PyKEEN's RotatE uses. Default: as the
+            file says, otherwise as owkg models lists it.
+        option (NAME=VALUE): Another option of --model, such as margin=9. Repeat the option for several.
+        embedding_layout (LAYOUT): How real numbers of --embeddings make complex ones: real-imaginary (all
+            real parts first) or interleaved (torch.view_as_real). Complex arrays need none.
+        relation_layout (LAYOUT): Meaning of real relation embeddings of rotate: phases (radians) or scaled
+            (as in the authors' code).
     """
 
     embeddings: Path | None = None

@@ -40,34 +40,44 @@ class TrainingOptions:
     """Settings of a training, and options of its model; None for what is not given.
 
     Attributes:
-        model: owkg models lists them. [default: complex]
-        preset (fb15k-237|wn18rr|small): The published recipe of the model for that graph, or one for
-            small graphs on a CPU; options stand above it.
-        dim: Dimension of the model; of complex, rotate and protate in complex numbers.
-        training_loop: What answers are compared with: all entities, one answer (1vsall) or all known answers
-            (kvsall) at a time, or entities drawn at random (negatives).
-        loss: cross_entropy or bce; with negatives: margin, logistic, binary or self_adversarial.
-        batch_size: Queries a step.
-        num_negatives: Drawn for each query.
-        label_smoothing: In [0, 1).
-        optimiser: adagrad, adam, adamax or sgd.
-        learning_rate: At its peak.
-        schedule: Of the learning rate: constant, linear, cosine, exponential or drop.
-        epochs: Each asks every fact on both sides; as a rule 100.
-        steps: Instead of epochs.
-        n3: Weight of the N3 penalty, the cubes of embeddings.
-        l2: Weight of the L2 penalty, their squares.
-        precision: float32 or bfloat16, to compute in.
-        updates: Of the optimiser: dense (whole tables), rows (of the entities of a step alone, with
-            negatives), or auto, by the size of the graph.
-        seed: Equal seeds give equal parameters.
-        valid_every: Epochs between validations; 0: none.
-        valid_metric: Chooses the best step: mrr, hits@K, or another mean over ranks.
-        patience: Validations without a new best after which to stop; 0: never.
-        checkpoint_every: Epochs between checkpoints.
+        model (NAME): Model to train; owkg models lists them. Default: complex.
+        preset (fb15k-237|wn18rr|small): Published recipe of the model for that graph, or a recipe for small
+            graphs on a CPU. Other options override it.
+        dim (N): Dimension of the embeddings; for complex, rotate and protate counted in complex numbers.
+        epochs (N): Number of epochs. Each asks every fact on both sides. Default: as owkg models lists it,
+            mostly 100.
+        learning_rate (NUMBER): Learning rate at its peak.
+        batch_size (N): Number of queries in a step.
+        seed (N): Seed of the initial embeddings and of all random choices. Equal seeds give equal parameters.
+
+    Loss and regularisation:
+        training_loop (NAME): What answers are compared with: all entities, for one answer at a time (1vsall)
+            or all known answers (kvsall), or randomly drawn entities (negatives).
+        loss (NAME): Loss function: cross_entropy or bce; with negatives margin, logistic, binary or
+            self_adversarial.
+        num_negatives (N): Number of entities drawn for each query, with --training-loop negatives.
+        label_smoothing (NUMBER): Label smoothing, in [0, 1).
+        n3 (NUMBER): Weight of the N3 penalty, the cubes of the embeddings.
+        l2 (NUMBER): Weight of the L2 penalty, the squares of the embeddings.
+
+    Optimiser:
+        optimiser (NAME): Optimiser: adagrad, adam, adamax or sgd.
+        schedule (NAME): Schedule of the learning rate: constant, linear, cosine, exponential or drop.
+        steps (N): Number of steps, instead of --epochs.
+
+    Validation and checkpoints:
+        valid_every (N): Epochs between validations. 0: no validation.
+        valid_metric (METRIC): Metric that chooses the best step: mrr, hits@K, or another mean over ranks.
+        patience (N): Number of validations without a new best after which training stops. 0: never.
+        checkpoint_every (N): Number of epochs between checkpoints.
+
+    Rarely needed:
+        precision (float32|bfloat16): Floating-point precision of the computation.
+        updates (dense|rows|auto): How the optimiser updates embeddings: whole tables (dense), only the
+            entities of a step (rows, with negatives), or chosen by the size of the graph (auto).
         option (NAME=VALUE): An option of the model, such as margin=9, or another setting: shared_negatives,
             filtered_negatives, subsampling, sides, answer_frequency, temperature, loss_margin, decay,
-            warmup_steps, gradient_clip, weight_decay, record_every; repeatable.
+            warmup_steps, gradient_clip, weight_decay, record_every. Repeat the option for several.
     """
 
     model: str | None = None
@@ -105,16 +115,16 @@ class TrainingOptions:
 class Processes:
     """The devices and processes that train together.
 
-    Attributes:
-        devices (N): Devices that share the embeddings of entities, by rows, and the queries of a step.
-            [default: 1; with several processes: all]
-        coordinator (HOST:PORT): Train together with other processes: the address of process 0. Each process
-            is given the same command but for --process-id.
-        num_processes (N): With --coordinator.
-        process_id (I): With --coordinator: of this process, from 0.
+    Several devices or machines:
+        devices (N): Number of devices that share the embeddings of entities, by rows, and the queries of a
+            step. Default: 1; with several processes all.
         distributed: Train together with the other processes of the cluster: SLURM, Open MPI, Kubernetes or a
             TPU pod.
-        timeout_s: Seconds until all processes must be there. [default: 300]
+        coordinator (HOST:PORT): Address of process 0, to train together with other processes. Each process
+            gets the same command, except for --process-id.
+        num_processes (N): Number of processes that train together. Only with --coordinator or --distributed.
+        process_id (I): Number of this process, from 0. Only with --coordinator or --distributed.
+        timeout_s (SECONDS): Seconds until all processes must have joined. Default: 300.
     """
 
     devices: int | None = None
@@ -155,26 +165,26 @@ def train(
     scheduler: str | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Trains an embedding model on the split train; the split valid chooses the best step.
+    """Train an embedding model on the split train, and keep the step that is best on the split valid.
 
-    What is not given is as the model is trained by default: owkg models --format json lists it. RUN holds
-    config.toml, metadata.json, path.parquet (loss, speed and validation along the training),
-    learning_curves.png and checkpoints.
-    Ctrl-C writes a checkpoint; --resume goes on, and ends with the same parameters to the bit.
+    Settings that you leave out have the defaults of the model, which owkg models --format json lists. RUN
+    holds config.toml, metadata.json, path.parquet (loss, speed and validation along the training),
+    learning_curves.png and checkpoints. Ctrl-C writes a checkpoint; --resume continues from it and ends with
+    exactly the same parameters.
 
     Args:
-        kg (DIR): Folder of the graph, in a layout of owkg kg info.
-        out (RUN): Folder of the run.
-        config (FILE): TOML, such as RUN/config.toml; options stand above it.
-        resume: Go on with RUN from its newest checkpoint, as it was begun.
-        overwrite: Replace RUN, if it is a run.
+        kg (DIR): Folder of the graph, in any layout that owkg kg info reads.
+        out (RUN): Folder of the run, which is created.
+        config (FILE): Settings as TOML, such as RUN/config.toml. Other options override them.
+        resume: Continue RUN from its newest checkpoint, with its own settings.
+        overwrite: Replace RUN, if it is a run. Default: stop with an error.
 
     Several seeds:
-        seeds (S,S,...): A run for each of these seeds, in RUN/seed-S. Called again, it goes on with those
-            that are not at their end.
-        workers (N): With --seeds: runs at once on this machine.
-        scheduler (ADDRESS): With --seeds: of a Dask scheduler, such as tcp://host:8786, whose workers see DIR
-            and RUN.
+        seeds (S,S,...): Train a run for each of these seeds, in RUN/seed-S. The same command again continues
+            the runs that are not finished.
+        workers (N): Number of runs at the same time on this machine. Only with --seeds.
+        scheduler (ADDRESS): Address of a Dask scheduler, such as tcp://host:8786, whose workers can read DIR
+            and write RUN. Only with --seeds.
 
     Examples:
         owkg train data/nations --model complex --dim 128 --out run

@@ -4,7 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from owkg.cli.inputs import check_ending, check_writable, collected, graph_in
-from owkg.cli.options import Filter, Format, GraphOptions, OutputFormat, split_list, splits_given
+from owkg.cli.options import (
+    Filter,
+    Format,
+    GraphOptions,
+    OutputFormat,
+    Split,
+    sides_given,
+    split_list,
+    splits_given,
+)
 from owkg.cli.output import show, table_of, write_frame
 from owkg.errors import naming
 
@@ -13,26 +22,31 @@ def chance(
     folders: list[Path],
     *,
     metric: list[str] | None = None,
-    split: str = "test",
+    split: Split = "test",
     filter_: Filter = None,
     adjust: list[str] | None = None,
-    side: str = "both",
+    sides: str = "head,tail",
     how: GraphOptions,
     out: Path | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Mean and deviation of metrics under random ranking: a property of a benchmark, no model is needed.
+    """Compute what random ranking would score on a benchmark, and adjust published values for it.
 
-    They follow from the number of candidates of each test triple. With --adjust, published values that were
-    not adjusted for chance become comparable between benchmarks: indices, ratios and z of them.
+    The chance level is a property of the benchmark and needs no model: it follows from the number of
+    candidates of each test triple. With --adjust, published values that were not adjusted for chance become
+    comparable between benchmarks, as indices, ratios and z-scores.
 
     Args:
-        folders (DIR...): Folders of graphs.
-        metric: Names of metrics, with commas; repeatable. [default: the usual ones]
-        split: Whose triples are ranked.
-        adjust (NAME=VALUE): A published value to adjust, such as mrr=0.358; repeatable.
-        side: Of --adjust: head, tail, or both.
-        out (FILE): Also write all chance levels, as .parquet or .csv.
+        folders (DIR...): Folders of the graphs, in any usual layout.
+        metric (METRIC,...): Metrics that owkg metrics --list shows. Several with commas, or repeat the
+            option. Default: the usual ones.
+        adjust (METRIC=VALUE): Published value to adjust for chance, such as mrr=0.358. Repeat the option for
+            several metrics.
+        sides (SIDE,...): Sides over which the published value of --adjust is a mean: head, tail, or both as
+            head,tail.
+
+    Output:
+        out (FILE): Write all chance levels to a file, .parquet or .csv, in addition to the printed ones.
 
     Examples:
         owkg chance data/fb15k237 --metric mrr,hits@10,mr
@@ -51,8 +65,9 @@ def chance(
     published = dict(pairs)
     if len(published) < len(pairs):
         raise ValueError("`adjust` must name each metric once.")
-    if side != "both" and not pairs:
-        raise ValueError(f"`side` is of --adjust, which is not given, got {side!r}.")
+    both = len(asked := sides_given(sides)) == 2
+    if not both and not pairs:
+        raise ValueError(f"`sides` has no effect without --adjust, got {sides!r}.")
     options: dict[str, Any] = {"split": split, "filter": splits_given(filter_)}
     levels, adjusted, notes = [], [], []
     for folder in folders:
@@ -63,7 +78,7 @@ def chance(
         levels.append(room.chance_levels(graph, names, **options).select(own, pl.all()))
         if published:
             with naming({"published": "`adjust`"}):
-                found = room.adjusted_values(graph, published, side=side, **options)
+                found = room.adjusted_values(graph, published, side="both" if both else asked[0], **options)
             adjusted.append(found.select(own, pl.all()))
     table, deviation = pl.concat(levels), pl.col("variance").sqrt().alias("deviation")
     if out is not None:

@@ -16,7 +16,7 @@ def example(
     overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Writes a small example: a graph, ranks and lists of three systems, and the true answers it lacks.
+    """Write a small example: a graph, ranks and lists of three systems, and the true answers that it lacks.
 
     The graph is of invented families, and the systems are simulated, so that every missing fact is known.
     OUT/README.txt says what each file is, and which commands to type next.
@@ -24,7 +24,7 @@ def example(
     Args:
         folder (OUT): Folder to write, new or empty; with --judge, the folder of an example.
         judge (SHEET): Fill in this annotation sheet by the truth of the example, and write nothing else.
-            Repeat it for several sheets.
+            Repeat the option for several sheets.
 
     Examples:
         owkg example example

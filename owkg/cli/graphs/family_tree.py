@@ -12,17 +12,18 @@ from owkg.cli.inputs import check_ending
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import Table, show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, one_line, plain_text, put
+from owkg.terminal.tables import console, line, new_table, one_line, plain_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorldOptions:
     """How a closed world is written.
 
-    Attributes:
-        relations (NAME|FILE): published (23), hohenecker (29), or a TOML file of rules.
-        facts_format: facts.tsv (no header) or facts.parquet.
-        overwrite: Replace OUT, if it was made by owkg, as a whole.
+    Output:
+        relations (NAME|FILE): Relations to derive: published (23 relations), hohenecker (29), or a TOML file
+            of rules.
+        facts_format: Format of the facts: facts.tsv (without header) or facts.parquet.
+        overwrite: Replace the folder OUT as a whole, if owkg made it. Default: stop with an error.
     """
 
     relations: str = "published"
@@ -34,7 +35,7 @@ StrictDepth = Annotated[
     bool,
     typer.Option(
         "--strict-depth",
-        help="Keep spouses on one level; as published, one counts as a level below the other.",
+        help="Count spouses as one level. Default: as published, one is a level below the other.",
     ),
 ]
 
@@ -42,15 +43,16 @@ StrictDepth = Annotated[
 def close(
     out: Path, *, people: Path, parents: Path, world: WorldOptions, form: OutputFormat = Format.TABLE
 ) -> None:
-    """Writes all facts that follow of people and their parents.
+    """Write all facts that follow from people and their parents.
 
-    OUT/facts.tsv holds head, relation, tail, sorted, without header. Beside it: people.tsv and parents.tsv,
-    sorted, relations.toml (the rules), and metadata.json (counts by relation, versions, checksums).
+    OUT/facts.tsv holds head, relation, tail, sorted, without header. OUT also holds people.tsv and
+    parents.tsv, sorted, relations.toml (the rules), and metadata.json (counts by relation, versions,
+    checksums).
 
     Args:
-        out (OUT): Folder to make.
-        people (FILE): Lines of person, tab, gender; a header first.
-        parents (FILE): Lines of parent, tab, child; a header first.
+        out (OUT): Folder to make for the world.
+        people (FILE): File of people: lines of person and gender, with a tab, after a header.
+        parents (FILE): File of parents: lines of parent and child, with a tab, after a header.
 
     Examples:
         owkg family-tree close --people people.tsv --parents parents.tsv world
@@ -77,19 +79,19 @@ def generate(
     world: WorldOptions,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Samples families by the published process and writes all facts that follow of them.
+    """Sample families by the published process and write all facts that follow from them.
 
-    The files are those of close. A family is a function of the seed, its number and the limits alone: more
-    families, or others from another first one on, leave it as it is.
+    The files are the same as those of owkg family-tree close. A family depends only on the seed, its number
+    and the limits: with more families, or another first family, it stays the same.
 
     Args:
-        out (OUT): Folder to make.
-        num_trees: Families.
-        max_tree_size: Most people of a family.
-        max_depth: Most levels between two people of a family.
-        max_branching: Most children of a person.
-        first_tree: Number of the first family.
-        seed: Equal seeds give equal families.
+        out (OUT): Folder to make for the world.
+        num_trees (N): Number of families to sample.
+        max_tree_size (N): Largest number of people in a family.
+        max_depth (N): Largest number of levels between two people of a family.
+        max_branching (N): Largest number of children of a person.
+        first_tree (N): Number of the first family.
+        seed (N): Seed of the families. Equal seeds give equal families.
 
     Examples:
         owkg family-tree generate world
@@ -126,18 +128,18 @@ def draw(
     strict_depth: StrictDepth = False,
     seed: int | None = None,
 ) -> None:
-    """Draws one family: circles are women, squares men, and lines run down to their children.
+    """Draw one family: circles are women, squares are men, and lines lead down to their children.
 
-    Families are counted from 0, in the order of their first labels.
+    Families are numbered from 0, in the order of their first labels.
 
     Args:
-        out: Figure to write: .png, .pdf or .svg.
-        folder (DIR): Folder made by generate or close; sampled on the spot when absent.
-        tree: Number of the family.
-        max_tree_size: Most people of a sampled family; 40 when absent.
-        max_depth: Of a sampled family; 3 when absent.
-        max_branching: Of a sampled family; 20 when absent.
-        seed: Of a sampled family; 0 when absent.
+        folder (DIR): Folder that generate or close made. Default: a family is sampled now.
+        out (FILE): Figure to write: .png, .pdf or .svg.
+        tree (N): Number of the family.
+        max_tree_size (N): Largest number of people in a sampled family. Default: 40.
+        max_depth (N): Largest number of levels between two people of a sampled family. Default: 3.
+        max_branching (N): Largest number of children of a person in a sampled family. Default: 20.
+        seed (N): Seed of a sampled family. Default: 0.
 
     Examples:
         owkg family-tree draw --max-tree-size 40 --seed 1 --out tree.png
@@ -169,15 +171,16 @@ def draw(
 
 
 def relations(source: str = "published", *, format_: Literal["table", "json", "markdown"] = "table") -> None:
-    """Relations of kinship, what they mean of X and Y, and the rules that derive them.
+    """List relations of kinship, what they mean for X and Y, and the rules that derive them.
 
     A TOML file holds a table for each relation: meaning, rules, and hidden = true if its facts are not
     written. A rule is a list of atoms: relation(A, B), female(A), male(A), A != B, not relation(A, B). It
-    derives its relation of all X and Y for which they hold. parentOf, female and male are given.
+    derives its relation for all X and Y for which the atoms hold. The relations parentOf, female and male are
+    given.
 
     Args:
-        source ([NAME|FILE]): published, hohenecker, or a TOML file of rules.
-        format_: table, json or markdown.
+        source (NAME|FILE): Relations to list: published, hohenecker, or a TOML file of rules.
+        format_: Print a table to read, JSON, or Markdown.
 
     Examples:
         owkg family-tree relations
@@ -210,12 +213,12 @@ def relations(source: str = "published", *, format_: Literal["table", "json", "m
 
 
 def verify(folder: Path) -> None:
-    """Closes the people of a folder again and compares every fact, and every checksum.
+    """Derive the facts of a folder again and compare every fact and every checksum.
 
-    Exit code 1 if something differs.
+    The exit code is 1 if something differs.
 
     Args:
-        folder (DIR): Folder made by close or generate.
+        folder (DIR): Folder that close or generate made.
 
     Examples:
         owkg family-tree verify world
@@ -248,7 +251,7 @@ def _show_relations(description: str, rows: list[dict[str, Any]]) -> None:
     for row in rows:
         table.add_row(*map(plain_text, (_named(row), row["meaning"], "\n".join(row["rules"]) or "given")))
     line(description, "bold")
-    put(table)
+    console().print(table)
 
 
 def _named(row: dict[str, Any]) -> str:
@@ -257,7 +260,7 @@ def _named(row: dict[str, Any]) -> str:
 
 family_tree_app = group(
     "family-tree",
-    "Closed worlds of families: everything that rules of kinship say of people and their parents.",
+    "Make closed worlds of families: all facts that rules of kinship derive from people and their parents.",
     close,
     generate,
     draw,

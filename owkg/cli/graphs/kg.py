@@ -8,15 +8,16 @@ from owkg.cli.inputs import graph_and_notes, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat, Overwrite, Seed
 from owkg.cli.output import show
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, new_table, plain_text, put
+from owkg.terminal.tables import line, printed
 
 
 def info(folder: Path, *, how: GraphOptions, form: OutputFormat = Format.TABLE) -> None:
-    """Sizes, duplicates, leakage between splits, relation categories, queries and popularity.
+    """Show sizes, duplicates, leakage between splits, relation categories, queries and popularity of a graph.
 
-    Duplicates are triples that stand in a split already. Reversed: (h, r, t) where train links t to h by
-    any relation. Unseen: not in any training triple. Categories and popularity count training triples;
-    queries ask the distinct facts of all splits. Splits of false triples (CoDEx) are no facts.
+    Duplicates are triples that occur in a split more than once. A triple (h, r, t) is reversed if train links
+    t to h by any relation. An entity or relation is unseen if no training triple contains it. Categories and
+    popularity count training triples; queries count the distinct facts of all splits. Splits of false triples
+    (CoDEx) do not count as facts.
 
     Args:
         folder (DIR): Folder of the graph, in any usual layout.
@@ -49,22 +50,23 @@ def sample(
     overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Draws a share of the triples of a split that keeps the distribution of its relations.
+    """Draw a share of the triples of a split that keeps the distribution of its relations.
 
-    Each relation gives its share of triples, give or take less than one. OUT holds triples.txt; queries.tsv,
-    their queries on both sides, for owkg evaluate --queries; qrels.txt, the triples as TREC judgements,
-    for owkg pool --truth --covered and owkg compare --qrels; metadata.json.
+    Each relation contributes its share of triples, rounded up or down. OUT holds triples.txt; queries.tsv,
+    the queries of these triples on both sides, for owkg rank --queries; qrels.txt, the triples as TREC
+    judgements, for owkg pool --truth --judged-queries-only and owkg compare --qrels; and metadata.json.
 
     Args:
         folder (DIR): Folder of the graph, in any usual layout.
-        out (OUT): Folder to write.
-        share: Of the triples that is drawn, in (0, 1].
-        split: Whose triples are drawn.
+        out (OUT): Folder to write the sample to.
+        share (SHARE): Share of the triples to draw, in (0, 1].
+        split (SPLIT): Split whose triples are drawn.
 
     Examples:
         owkg kg sample data/fb15k237 sample --share 0.05
-        owkg evaluate run --queries sample/queries.tsv --out ranks.parquet
-        owkg pool a.run b.run --depth 10 --kg data/fb15k237 --truth sample/qrels.txt --covered --out pool
+        owkg rank run --queries sample/queries.tsv --out ranks.parquet
+        owkg pool a.run b.run --depth 10 --kg data/fb15k237 --truth sample/qrels.txt --judged-queries-only
+            --out pool
     """
     from owkg.pools.triple_sample import write_triple_sample
 
@@ -117,13 +119,8 @@ def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
     names = [
         name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
     ]
-    table = new_table()
-    table.add_column(title)
-    for name in names:
-        table.add_column(plain_text(name), justify="right")
-    for row, values in rows.items():
-        table.add_row(plain_text(row), *(_cell(values[name]) for name in names))
-    put(table)
+    cells = [[row, *(_cell(values[name]) for name in names)] for row, values in rows.items()]
+    printed("", [title, *names], cells, as_given=True)
 
 
 def _cell(value: object) -> str:
@@ -134,7 +131,7 @@ def _cell(value: object) -> str:
 
 kg_app = group(
     "kg",
-    "Knowledge graphs in files: labelled or integer, CoDEx, OpenKE, KB2E, RotatE, LibKGE, PyKEEN, N-Triples.",
+    "Describe and sample knowledge graphs in any usual file layout, from labelled triples to N-Triples.",
     info,
     sample,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from owkg.cli.inputs import collected
-from owkg.cli.options import Format, OutputFormat, Overwrite, split_list
+from owkg.cli.options import Format, OutputFormat, Overwrite, sides_given, split_list
 from owkg.cli.output import Table, show
 
 if TYPE_CHECKING:
@@ -30,50 +30,60 @@ def sample(
     min_answers: int = 10,
     num_queries: str | None = None,
     seed: int = 0,
-    missing: Literal["edge", "node", "relation", "popularity"] = "edge",
+    missing: Literal["independent", "node", "relation", "popularity"] = "independent",
     node_spread: float | None = None,
     relation_spread: Annotated[float | None, typer.Option(min=1e-6, max=10)] = None,
     popularity_exponent: float | None = None,
     nested: bool = False,
-    both_sides: bool = False,
-    layout: str = "openke,libkge",
-    figure: bool = True,
+    sides: str = "tail",
+    layouts: Annotated[str, typer.Option("--write-layouts")] = "openke,libkge",
+    figure: Annotated[bool, typer.Option("--card-figure")] = True,
     overwrite: Overwrite = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Draws an open-world benchmark with dialled incompleteness from a closed world.
+    """Draw an open-world benchmark of known incompleteness from a closed world.
 
-    Each fact is known with the given probability. Some known facts train, the others are the sparse test;
-    with all that is missing they are the full test. OUT holds the sets, the queries and their TREC
-    judgements, label maps, OpenKE and LibKGE layouts, and a card: README.md, metadata.json, card.png.
-    Several densities go into OUT/d0.95, OUT/d0.85, ...
+    Each fact is known with a probability that you choose. Some known facts are for training, the others are
+    the sparse test set; with all missing facts they form the full test set. OUT holds the sets, the queries
+    and their TREC judgements, label maps, the layouts of OpenKE and LibKGE, and a description: README.md,
+    metadata.json, card.png. Several densities go into OUT/d0.95, OUT/d0.85, ...
 
     Args:
-        facts (FACTS): The closed world: lines of head, relation, tail, between tabs (in .csv commas or
+        facts (FACTS): The closed world: lines of head, relation, tail, separated by tabs (in .csv commas or
             semicolons), .gz or not; or .parquet.
-        out (OUT): Folder to write.
-        density: Share of the facts that is known, in (0, 1]; or several, separated by commas.
-        columns: Order of the columns of FACTS, such as head,tail,relation; or their names in its header line,
-            such as head=subject,relation=predicate,tail=object. [default: head,relation,tail, no header]
-        train_rate: Share of the known facts that trains, in (0, 1).
-        valid_rate: Share of the known facts that validates.
-        min_answers: Full-test answers that a query must have to be asked, at least 1.
-        num_queries: How many queries are asked; all: every one that may be. [default: 500, or all there are]
-        seed: Equal seeds give equal files.
-        missing: How facts go missing: each by itself, or by what they share.
-        node_spread: Spread of the entities' probabilities under --missing node. [default: 0.2]
-        relation_spread: Spread of the relations' probabilities under --missing relation. [default: 0.2]
-        popularity_exponent: How fast the odds of being known rise with the popularity of head and tail under
-            --missing popularity. [default: 1.0]
-        nested: What is missing at one density is missing at every lower one.
-        both_sides: Ask for heads too, not only for tails.
-        layout: Layouts to write beside the labelled files; none for none.
-        figure: Draw card.png.
+        out (OUT): Folder to write the benchmark to.
+        density (P,...): Share of the facts that is known, in (0, 1]; several with commas.
+        nested: Draw nested worlds: a fact that is missing at one density is missing at every lower one.
+        train_rate (SHARE): Share of the known facts that is used for training, in (0, 1).
+        valid_rate (SHARE): Share of the known facts that is used for validation, in [0, 1).
+        seed (N): Seed of all random choices. Equal seeds give equal files.
+        columns (COLUMNS): Order of the columns of FACTS, such as head,tail,relation; or their names in the
+            header line, such as head=subject,relation=predicate,tail=object. Default: head,relation,tail,
+            without a header.
+
+    Queries:
+        num_queries (N|all): Number of queries, or all for every possible one. Default: 500, or as many as
+            there are.
+        min_answers (N): Number of answers on the full test set that a query must have, at least 1.
+        sides (SIDE,...): Sides that queries ask for: tail, head,tail for both.
+
+    How facts go missing:
+        missing: Model of missing facts: each fact independently, by the entities or relations that facts
+            share (node, relation), or by the popularity of entities.
+        node_spread (NUMBER): Spread of the entities' probabilities, with --missing node. Default: 0.2.
+        relation_spread (NUMBER): Spread of the relations' probabilities, with --missing relation. Default:
+            0.2.
+        popularity_exponent (NUMBER): How fast the odds of being known rise with the popularity of head and
+            tail, with --missing popularity. Default: 1.0.
+
+    Output:
+        layouts (LAYOUT,...): Layouts to write in addition to the labelled files: openke, libkge, or none.
+        figure: Draw card.png, a picture of the benchmark.
 
     Examples:
         owkg sample facts.tsv benchmark --density 0.75 --train-rate 0.7
         owkg sample facts.tsv benchmarks --density 0.95,0.85,0.75,0.65 --nested --missing node --seed 1
-        owkg sample facts.parquet benchmark --density 0.5 --valid-rate 0.1 --num-queries all --both-sides
+        owkg sample facts.parquet benchmark --density 0.5 --valid-rate 0.1 --num-queries all --sides head,tail
     """
     from owkg import sampling
     from owkg.plots.sampling import draw_card
@@ -87,7 +97,10 @@ def sample(
         popularity_exponent=popularity_exponent,
     )
     asked = _QUERIES if num_queries is None else _num_queries(num_queries)
-    layouts = [] if layout == "none" else split_list(layout)
+    written = [] if layouts == "none" else split_list(layouts)
+    asked_of = sides_given(sides)
+    if "tail" not in asked_of:
+        raise ValueError(f"`sides` must be tail, or head,tail for both, got {sides!r}.")
     if facts.exists() and not facts.is_file():
         raise ValueError(f"{facts}: must be a file that can be read twice, not a folder or a pipe.")
     notes: list[str] = []
@@ -110,7 +123,7 @@ def sample(
                     seed=seed,
                     missing=model,
                     nested=nested,
-                    both_sides=both_sides,
+                    both_sides=len(asked_of) == 2,
                 )
                 if num_queries is None and world.num_eligible < _QUERIES:
                     notes.append(
@@ -124,7 +137,7 @@ def sample(
             worlds(),
             out,
             source=facts,
-            layouts=layouts,
+            layouts=written,
             draw=draw_card if figure else None,
             overwrite=overwrite,
             on_progress=update,

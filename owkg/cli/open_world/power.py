@@ -30,20 +30,24 @@ def power(
     figure: Path | None = None,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
-    """How many queries it takes to see which of two models is stronger.
+    """Compute how many queries it takes to see which of two models is stronger.
 
-    Metrics are means over queries (query-averaged; not macro-mrr). "Paired" means that both are measured on
-    one test set, so that they share its missing facts. A null number of queries: no number suffices, the
-    weaker model's mean is the better one. The focus of a metric is 1 / expected browsing depth, 1/K for
-    Hits@K; "least queries" are those of the best weight that falls with the rank and has at least that focus.
+    Metrics are means over queries (query-averaged; not macro-mrr). "Paired" means that both models are
+    measured on one test set, so that they share its missing facts. If the number of queries is null, no
+    number of queries is enough, because the weaker model has the better mean. The focus of a metric is 1 /
+    expected browsing depth, which is 1/K for Hits@K; "least queries" is the number for the best weight that
+    falls with the rank and has at least that focus.
 
     Args:
-        other_strength: Strength of the second model, in [0, 1].
-        inconsistency: Tolerated probability that the weaker model looks better, in (0, 0.5).
-        num_queries: Also print the inconsistency of this many queries.
-        all_metrics: Every registered metric and those of --metric, and the least over all rank weights, of
-            each focus on the top.
-        figure (FILE): With --all-metrics: draw queries against focus: .png, .pdf, .svg.
+        other_strength (P): Strength of the second model, in [0, 1].
+        inconsistency (P): Tolerated probability that the weaker model looks better, in (0, 0.5).
+        num_queries (N): Number of queries for which the probability of a wrong order is printed too. Default:
+            not printed.
+        all_metrics: Use every registered metric in addition to --metric, and print the lowest number of
+            queries over all rank weights.
+
+    Output:
+        figure (FILE): Draw required queries against focus: .png, .pdf or .svg. Only with --all-metrics.
 
     Examples:
         owkg power --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-answers 43 --num-entities 14505

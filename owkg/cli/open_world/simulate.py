@@ -23,15 +23,17 @@ def simulate(
     other_correlation: OtherCorrelation = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Draws queries with missing facts and measures the metric, with its standard error.
+    """Simulate queries with missing facts and measure the metric, with its standard error.
 
-    With --other-strength two models meet the same missing facts, and their covariance is printed too.
+    With --other-strength, two models are measured on the same missing facts, and owkg prints their covariance
+    too.
 
     Args:
-        num_answers: Full-test answers of a query, at least 1.
-        trials: Queries to draw, at least 2.
-        seed: Equal seeds give equal numbers.
-        other_strength: Strength of a second model measured on the same queries.
+        num_answers (N): Number of true answers of a query on the complete test set, at least 1.
+        trials (N): Number of queries to simulate, at least 2.
+        seed (N): Seed of the simulation. Equal seeds give equal numbers.
+        other_strength (P): Strength of a second model measured on the same queries, in [0, 1]. Default: one
+            model.
 
     Examples:
         owkg simulate --strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505 --trials 200000

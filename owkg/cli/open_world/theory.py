@@ -13,10 +13,11 @@ def theory(
     prediction: Predictions = "classification",
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """What a rank metric of a model of known strength will read on an incomplete test set.
+    """Compute the expected value of a rank metric on an incomplete test set, for a model of known strength.
 
-    Prints the exact mean and variance of one query's metric, Lemma 4.1 and its slope in the strength, and,
-    for MRR, the logarithm of Theorem 4.1 with a bound on its error. What does not apply is null.
+    Prints the exact mean and variance of the metric of one query; the approximation of Lemma 4.1 and its
+    slope in the strength; and for MRR the logarithm of Theorem 4.1 with a bound on its error (Yang et al.,
+    2022). Values that do not apply to a metric are null.
 
     Examples:
         owkg theory --strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505

@@ -16,17 +16,18 @@ def conformance(
     failed: bool = False,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Whether libraries compute ranks, rank metrics and IR measures as defined, on small documented cases.
+    """Check whether libraries compute ranks, rank metrics and IR measures as defined, on small test cases.
 
-    Most vectors stand for a defect that a public tracker documents. Wrong numbers do not change the exit
+    Most cases stand for a defect that a public issue tracker documents. Wrong numbers do not change the exit
     code.
 
     Args:
-        adapter (NAME): owkg, or an installed library: pykeen, libkge, torchkge, ogb, ogb-numpy, pyg, ranx,
-            ir-measures, pytrec-eval, sentence-transformers; several with commas. [default: owkg, without
-            --results]
-        results (FILE): What owkg/conformance/runner.py wrote where owkg is not installed; repeatable.
-        failed: Also list what is wrong, beside the expected values.
+        adapter (NAME,...): Library to check: owkg, or an installed one: pykeen, libkge, torchkge, ogb,
+            ogb-numpy, pyg, ranx, ir-measures, pytrec-eval, sentence-transformers. Several with commas, or
+            repeat the option. Default: owkg, unless --results is given.
+        results (FILE): Results that owkg/conformance/runner.py wrote in an environment without owkg. Repeat
+            the option for several.
+        failed: List every wrong number with its expected value.
 
     Examples:
         owkg conformance

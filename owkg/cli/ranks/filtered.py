@@ -22,38 +22,42 @@ def filtered(
     key: str = "",
     during: str | None = None,
     query: str = "",
-    candidates: Path | None = None,
+    candidates: Annotated[Path | None, typer.Option("--candidates-file")] = None,
     tolerance: Annotated[float, typer.Option(min=0)] = 0.0,
     model: str | None = None,
     columns: Columns = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Ranks of queries that are more than an entity and a relation, filtered by a table of known facts.
+    """Rank answers to queries that have more than an entity and a relation, such as a time or qualifiers.
 
-    A known fact leaves the candidates of a query if it has its entity, relation and key, and holds at its
-    time. The relation of a query in the rank table carries its key (visits|time=2014), so that macro metrics,
-    comparisons and pools tell queries of different keys apart. Tables are .parquet, .csv or .tsv.
+    A known fact is removed from the candidates of a query if it has the same entity, relation and key, and
+    holds at the time of the query. In the rank table, the relation of a query contains its key
+    (visits|time=2014), so that macro metrics, comparisons and pools treat queries with different keys as
+    different. Tables are .parquet, .csv or .tsv.
 
     Args:
-        scores (SCORES): .npz with arrays scores (a row a task, a column an entity), entity_labels.
-        tasks (TASKS): Table of head, relation, tail, side and the columns of the key; a row a task.
-        out: Rank table to write: .parquet, .csv or .tsv.
+        scores (SCORES): Score file .npz with the arrays scores (one row for each task, one column for each
+            entity) and entity_labels.
+        tasks (TASKS): Table of head, relation, tail, side and the columns of the key; one row for each task.
+        out (FILE): Rank table to write: .parquet, .csv or .tsv.
         known (FILE): Table of known facts: head, relation, tail and the columns of the key; with --during
-            also from and to, both included, blank for open. Raw ranks when absent.
-        key (COLUMN): Columns that a known fact must share with the task, beside entity and relation, such as
-            time or qualifiers; several with commas. None is the static filter.
-        during (COLUMN): With --known: column of TASKS with the time at which a known fact must hold.
-        query (COLUMN): Columns of TASKS that make a query another one and do not filter, such as the time of
-            raw and static ranks; several with commas.
+            also from and to, both inclusive, blank for open. Default: no filter (raw ranks).
+        key (COLUMN,...): Columns that a known fact must share with the task in addition to entity and
+            relation, such as time or qualifiers; several with commas. Default: none, which is the static
+            filter.
+        during (COLUMN): Column of TASKS with the time at which a known fact must hold. Only with --known.
+        query (COLUMN,...): Columns of TASKS that distinguish queries but do not filter, such as the time for
+            raw and static ranks; several with commas. Default: none.
         candidates (FILE): Table of entity and any of relation, side and the columns of the key: the
-            candidates of such tasks, for example by type. All entities when absent.
-        tolerance: Scores that differ from the answer's by at most this are ties.
-        model: Name for the column model.
+            candidates of these tasks, for example by type. Default: all entities.
+        model (NAME): Name of the model in the column model. Default: no such column.
+        tolerance (NUMBER): Largest difference between scores that count as tied.
 
     Examples:
         owkg ranks filtered scores.npz tasks.csv --known known.csv --key time --out ranks.parquet
         owkg ranks filtered scores.npz tasks.csv --known known.csv --during year --out ranks.parquet
-        owkg ranks filtered scores.npz tasks.csv --known known.csv --candidates of_type.csv --out ranks.csv
+        owkg ranks filtered scores.npz tasks.csv --known known.csv --candidates-file of_type.csv --out
+            ranks.csv
     """
     from owkg.ranks.keyed import rank_query_files
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from owkg.cli.inputs import check_readable, check_writable, graph_and_notes
-from owkg.cli.options import Format, GraphOptions, OutputFormat, Seed, names_given
+from owkg.cli.options import Format, GraphOptions, OutputFormat, Seed, Split, names_given
 from owkg.cli.output import Table, show, wrote
 from owkg.errors import naming
 
@@ -20,27 +20,27 @@ def generated(
     how: GraphOptions,
     out: Path | None = None,
     aliases: Path | None = None,
-    split: str = "test",
+    split: Split = "test",
     metric: list[str] | None = None,
     seed: Seed = 0,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Ranks of answers by lists that hold a part of all candidates, and metrics as intervals.
+    """Rank answers by lists that a language model wrote, and give metrics as ranges.
 
-    The interval of a metric holds its value however the lists go on, and both ends are attained; an answer
-    outside the vocabulary is taken for no right one, unless --aliases says so. Beside it stand four
-    conventions for what is not in the list: it comes next, at a uniform place, last, or gets no credit. A
-    sign test says whether known answers look as if they had been taken out before the lists were ranked.
+    The lists hold only part of all candidates. The range of a metric holds its value however the lists
+    continue, and both ends are possible. An answer outside the vocabulary counts as wrong, unless --aliases
+    maps it. owkg also prints the values under four conventions for candidates outside the list: they come
+    next, at a uniform place, last, or get no credit. A sign test checks whether known answers look as if they
+    had been removed before the lists were ranked.
 
     Args:
-        source (LISTS): JSON lines, or one JSON array of objects, such as
-            {"head": "oslo", "relation": "capital_of", "answers": ["norway"]}; a list without an order has
-            "ranked": false.
+        source (LISTS): File of JSON lines, or one JSON array of objects, such as {"head": "oslo", "relation":
+            "capital_of", "answers": ["norway"]}; a list without an order has "ranked": false.
         kg (DIR): Folder of the graph.
-        out: Rank table to write: .parquet, .csv or .tsv.
-        aliases (FILE): Other names of entities: lines of name, a tab, and the label.
-        split: Whose answers are ranked.
-        metric: Means of weights that fall with the rank; several with commas.
+        out (FILE): Rank table to write: .parquet, .csv or .tsv. Default: no table.
+        aliases (FILE): Other names of entities: lines of name and label, with a tab.
+        metric (METRIC,...): Metrics that are means of weights which fall with the rank. Several with commas,
+            or repeat the option. Default: mrr, hits@1, hits@10.
 
     Examples:
         owkg ranks generated answers.jsonl --kg data/fb15k237

@@ -6,7 +6,7 @@ from typing import Literal
 from owkg.cli.commands import Given
 from owkg.cli.inputs import check_readable, check_writable, noted
 from owkg.cli.options import Level, Names, named_files, names_given
-from owkg.cli.output import Table, show, write_frame
+from owkg.cli.output import Table, interval, show, write_frame
 from owkg.terminal.tables import one_line
 
 
@@ -24,22 +24,28 @@ def ir(
     format_: Literal["table", "json", "csv", "trec"] = "table",
     list_: bool = False,
 ) -> None:
-    """Measures of TREC runs under TREC qrels, whatever the topics are called; equal to trec_eval's.
+    """Compute measures of TREC runs, equal to those of trec_eval, for topics of any name.
 
-    Every judged query counts, 0 where a run has no list for it (trec_eval -c). Two systems or more are
-    compared by owkg compare with the same --metric.
+    Every judged query counts, with value 0 if a run has no list for it (trec_eval -c). To compare two systems
+    or more, use owkg compare with the same --metric.
 
     Args:
-        runs (RUN...): TREC runs, whose tags tell systems apart; runs of MS MARCO, JSON
-            {query: {answer: score}} and predictions of AnyBURL, which are called by their files.
-        qrels (QRELS): Judgements: of TREC, MS MARCO or BEIR, or JSON {query: {answer: relevance}}.
-        metric: AP, nDCG@10, P@10, Recall@100, Success@5, RR, Rprec, Bpref, infAP, RBP(p=0.8), Judged@10, or
-            trec_eval's names; several with commas. Absent: AP, nDCG@10, P@10, Recall@100, RR.
-        intersect: Only queries that every system answers. Absent: every judged query counts.
-        per_query (FILE): Also write a row each query as CSV.
-        ci: Level of the intervals, over queries.
-        format_: For people, programs, spreadsheets, or as trec_eval -q.
-        list_: Print every measure, with formula and source.
+        runs (RUN...): TREC runs, whose tags tell systems apart; or runs of MS MARCO, JSON {query: {answer:
+            score}} and predictions of AnyBURL, which are named by their files.
+        qrels (QRELS): Judgements in the format of TREC, MS MARCO or BEIR, or JSON {query: {answer:
+            relevance}}.
+        metric (MEASURE,...): Measures such as AP, nDCG@10, P@10, Recall@100, Success@5, RR, Rprec, Bpref,
+            infAP, RBP(p=0.8), Judged@10, or trec_eval's names. Several with commas, or repeat the option.
+            Default: AP, nDCG@10, P@10, Recall@100, RR.
+        intersect: Use only the queries that every system answers. Default: every judged query counts.
+        list_: Print every measure with its formula and source, and exit.
+
+    Tests and intervals:
+        ci (LEVEL): Level of the confidence intervals over queries, in (0, 1).
+
+    Output:
+        per_query (FILE): Write the value of each query as CSV, in addition to the printed means.
+        format_: Print a table to read, JSON, CSV, or lines as trec_eval -q prints them.
 
     Examples:
         owkg ir bm25.run --qrels topics.qrels --metric AP,nDCG@10,P@10
@@ -88,7 +94,7 @@ def ir(
     rows = []
     for (system,), own in found.group_by("system", maintain_order=True):
         cells = own.select("value", "lower", "upper").rows()
-        rows.append([system, *(f"{v:.4f} [{low:.3f}, {high:.3f}]" for v, low, high in cells)])
+        rows.append([system, *(interval(v, low, high) for v, low, high in cells)])
     title = f"{each['query'].n_unique():,} queries: mean [{ci:.0%} interval]"
     table = Table(title, ["system", *found["metric"].unique(maintain_order=True)], rows)
     show(format_, {"values": found, "queries": each}, [table], frame=found)

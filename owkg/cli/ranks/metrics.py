@@ -48,12 +48,12 @@ def metrics(
     files: list[Path] | None = None,
     *,
     given: Given,
-    kg: Path | None = None,
-    how: GraphOptions,
-    name: Names = None,
-    tables: TableOptions,
-    by: str = "",
     metric: list[str] | None = None,
+    by: str = "",
+    kg: Path | None = None,
+    name: Names = None,
+    how: GraphOptions,
+    tables: TableOptions,
     ci: float = 0.95,
     interval: Literal["analytic", "percentile", "bca"] = "analytic",
     replicates: Annotated[int | None, typer.Option(min=2)] = None,
@@ -61,44 +61,56 @@ def metrics(
     reweight: str | None = None,
     probe_entities: int | None = None,
     format_: Literal["table", "json", "csv", "latex"] = "table",
-    keys: Literal["owkg", "pykeen"] = "owkg",
+    keys: Annotated[Literal["owkg", "pykeen"], typer.Option("--json-keys")] = "owkg",
     figure: Path | None = None,
     figures: Path | None = None,
     mean_of_sides: bool = False,
     among: SampledNegatives,
     list_: bool = False,
 ) -> None:
-    """Rank metrics of one or several models: value, confidence interval, chance level.
+    """Compute rank metrics with confidence intervals and their values under random ranking.
 
-    A confidence interval is for other queries of the same kind: whole queries are the sampling unit.
-    A model with several seeds (column seed) has the mean over them, its standard deviation over seeds, and an
-    interval for other queries and other seeds.
-    The chance level is the mean under random ranking, with each task's own number of candidates.
+    A confidence interval describes other queries of the same kind: whole queries are resampled, not single
+    answers. For a model with several seeds (column seed), owkg prints the mean over seeds, the standard
+    deviation over seeds, and an interval for other queries and other seeds. The chance level is the mean
+    under random ranking, computed from the number of candidates of each task.
 
-    Tables show both sides together and realistic ranks, unless divided --by side,ties. JSON and CSV have
-    all sides and tie rules; "exact" is the mean over a random order of ties.
+    Tables show both sides together and realistic ranks, unless you divide them with --by side,ties. JSON and
+    CSV contain all sides and tie rules; "exact" is the mean over a random order of tied answers.
 
     Args:
-        files (FILE...): Rank tables, .parquet, .csv or .tsv; one row a model. A folder of Parquet files, or a
-            pattern in quotation marks ('ranks/*.parquet'), is one table, which need not fit in memory.
-        kg (DIR): Folder of the graph: popularity, relation categories, half-links; candidates of a table
-            without that column.
-        by: Divide by side, ties, relation, category, popularity, half-link (whether (h, r) and (r, t) are in
-            train), seed; several with commas.
-        metric: A name that --list shows, or an alias; several with commas.
-        ci: Level of the confidence intervals, in (0, 1).
-        interval: By the central limit theorem, or a bootstrap; both over whole queries.
-        replicates: Of the bootstrap. [default: 1000]
-        seed: Equal seeds give equal numbers.
-        reweight (uniform|FILE): Weigh relations equally, or by a file of relation<TAB>share, in all micro
-            metrics.
-        probe_entities: N of PROBE's rank transformer for all tasks; each task's candidates when absent.
-        format_: For people, programs, spreadsheets, papers.
-        keys: Of --format json: nested, or PyKEEN's side.ties.metric.
-        figure (FILE): Also draw the values with their intervals: .png, .pdf, .svg.
-        figures (DIR): Also draw the histogram of ranks and PROBE over its parameters.
-        mean_of_sides: Of triples, each ranked by the mean of its head and tail rank.
-        list_: Print every metric, with formula and source.
+        files (FILE...): Rank tables, .parquet, .csv or .tsv; one row of results for each model. A folder of
+            Parquet files, or a pattern in quotation marks ('ranks/*.parquet'), is one table, which need not
+            fit in memory.
+        metric (METRIC,...): Metrics that --list shows, or aliases of them. Several with commas, or repeat the
+            option. Default: all of them in JSON, CSV and for a single model, otherwise the usual ones.
+        by (NAME,...): Divide results by side, ties, relation, category, popularity, half-link (whether (h, r)
+            and (r, t) occur in train) or seed; several with commas. Default: no division.
+        kg (DIR): Folder of the graph. Needed for popularity, relation categories and half-links, and for the
+            number of candidates if the table has no such column.
+        list_: Print every metric with its formula and source, and exit.
+
+    Tests and intervals:
+        ci (LEVEL): Level of the confidence intervals, in (0, 1).
+        interval: Method of the intervals: analytic (central limit theorem), percentile or bca (bootstrap).
+            Each treats whole queries as the sampling unit.
+        replicates (N): Number of bootstrap resamples. Only with --interval percentile or bca. Default: 1000.
+        seed (N): Seed of the bootstrap and of drawn chance levels. Equal seeds give equal numbers.
+
+    Output:
+        format_: Print a table to read, JSON, CSV, or a LaTeX table (booktabs).
+        figure (FILE): Draw the values with their intervals: .png, .pdf or .svg.
+        figures (DIR): Folder for figures: the histogram of ranks, and PROBE over its parameters. Default: no
+            figures.
+
+    Rarely needed:
+        reweight (uniform|FILE): Weigh relations equally, or by a file of lines relation<TAB>share, in all
+            micro metrics. Default: by their number of test triples.
+        probe_entities (N): Number of entities in the rank transformer of PROBE, for all tasks. Default: the
+            number of candidates of each task.
+        keys (owkg|pykeen): Keys of --format json: nested by side, tie rule and metric (owkg), or flat as
+            PyKEEN's side.ties.metric.
+        mean_of_sides: Rank each triple by the mean of its head rank and its tail rank, as some papers do.
 
     Examples:
         owkg metrics ranks.parquet

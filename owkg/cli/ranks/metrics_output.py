@@ -7,11 +7,13 @@ import polars as pl
 
 from owkg.cli.output import Table, number, show
 from owkg.rank_weights.registry import Entry
-from owkg.terminal.latex import latex_escaped
-from owkg.terminal.tables import line, new_table, plain_text, put, shown
+from owkg.terminal.latex import latex_escaped, small_caps, three_digits
+from owkg.terminal.tables import console, line, new_table, printed, shown
 
 # What a table with a row a model shows when nothing is asked by name.
 _SHORT = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "amrr", "ahits@10", "macro-mrr")
+# Columns of a terminal on which the list of all metrics has a row for each.
+_LISTING = 140
 # More metrics than these do not fit side by side.
 _MOST_COLUMNS = 12
 
@@ -140,57 +142,46 @@ def drawn(found: pl.DataFrame, divisions: Sequence[str]) -> pl.DataFrame:
 
 
 def _vertical(title: str, rows: pl.DataFrame) -> None:
-    table = new_table(title=plain_text(title), title_justify="left")
-    table.add_column("metric")
-    for name in ("value", "confidence interval", "by chance", "deviation of chance"):
-        table.add_column(name, justify="right")
+    cells = []
     for row in rows.iter_rows(named=True):
         deviation = None if row["variance"] is None else row["variance"] ** 0.5
-        table.add_row(
-            plain_text(row["metric"]),
-            f"{row['value']:,.0f}" if row["metric"] == "count" else shown(row["value"]) + _scatter(row),
-            _interval(row),
-            "" if row["expectation"] is None else shown(row["expectation"]),
-            "" if deviation is None else shown(deviation),
+        cells.append(
+            [
+                row["metric"],
+                f"{row['value']:,.0f}" if row["metric"] == "count" else shown(row["value"]) + _scatter(row),
+                _interval(row),
+                "" if row["expectation"] is None else shown(row["expectation"]),
+                "" if deviation is None else shown(deviation),
+            ]
         )
-    put(table)
+    printed(title, ["metric", "value", "confidence interval", "by chance", "deviation of chance"], cells)
 
 
 def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bool) -> None:
-    from rich.text import Text
-
     keys = ["model"] * models + ["group"] * (by is not None)
     keys += [key for key in ("side", "ties") if rows[key].n_unique() > 1]
     present = [name for name in names if name in rows["metric"]]
-    table = new_table(title=None if by is None else f"by {by}", title_justify="left")
-    for key in keys:
-        table.add_column(str(by) if key == "group" else key)
-    table.add_column("tasks", justify="right")
-    for name in present:
-        table.add_column(name, justify="right")
+    lines = []
     for _, part in rows.group_by(["model", "group", "side", "ties"], maintain_order=True):
         first = part.row(0, named=True)
         cells = {
-            row["metric"]: Text.assemble(shown(row["value"]) + _scatter(row), "\n", (_interval(row), "dim"))
+            row["metric"]: f"{shown(row['value'])}{_scatter(row)}\n{_interval(row)}"
             for row in part.iter_rows(named=True)
         }
-        table.add_row(
-            *(plain_text(first[key]) for key in keys),
-            f"{first['tasks']:,}",
-            *(cells.get(name, "") for name in present),
-        )
-    put(table)
+        values = [cells.get(name, "") for name in present]
+        lines.append([*(first[key] for key in keys), f"{first['tasks']:,}", *values])
+    heads = [str(by) if key == "group" else key for key in keys]
+    title = "" if by is None else f"by {by}"
+    printed(title, [*heads, "tasks", *present], lines, max(len(keys), 1), as_given=True)
 
 
 def metrics_for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
-    """A LaTeX table with a line a model (or group, side, tie rule), the best value bold; and a line above it.
+    """A LaTeX table with a line a model (or group, side, tie rule); and a line above it.
 
     Args:
         found: what `owkg.metrics.report` returns.
         ci: level of the intervals.
     """
-    from owkg.metrics import metric
-
     names = list(found["metric"].unique(maintain_order=True))
     if len(names) > _MOST_COLUMNS:
         names = [name for name in _SHORT if name in names]
@@ -198,32 +189,33 @@ def metrics_for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
     seeds = _seeds(found)
     said = f"{seeds or 'values'} and {100 * ci:g}% confidence intervals over queries"
     said += f"{' and seeds' if seeds else ''}; needs \\usepackage{{booktabs}}"
-    comparable = found.filter(pl.col("by").is_null() & pl.col("value").is_not_null())
-    best: dict[tuple[str, str, str], float] = {}
-    for row in comparable.iter_rows(named=True):
-        at = (row["metric"], row["side"], row["ties"])
-        better = max if metric(row["metric"]).larger_is_better else min
-        best[at] = better(best.get(at, row["value"]), row["value"])
-    several = comparable["model"].n_unique() > 1
     lines = []
     for _, part in found.group_by(["model", "by", "group", "side", "ties"], maintain_order=True):
         rows = {row["metric"]: row for row in part.iter_rows(named=True)}
         first = part.row(0, named=True)
-        cells = [latex_escaped("all" if first[key] is None else first[key]) for key in keys]
+        cells = [
+            small_caps(first[key])
+            if key == "model"
+            else latex_escaped("all" if first[key] is None else first[key])
+            for key in keys
+        ]
         for name in names:
             if name not in rows or rows[name]["value"] is None:
                 cells.append("--")
                 continue
             row = rows[name]
-            value = shown(row["value"], 3)
-            top = several and row["by"] is None and row["value"] == best[name, row["side"], row["ties"]]
+            value = three_digits(row["value"])
             low, high = row["ci_low"], row["ci_high"]
-            ends = "" if low is None else rf" {{\scriptsize [{shown(low, 3)}, {shown(high, 3)}]}}"
+            ends = "" if low is None else rf" {{\scriptsize [{three_digits(low)}, {three_digits(high)}]}}"
             deviation = row.get("deviation_over_seeds")
-            scatter = "" if deviation is None else rf" $\pm$ {shown(deviation, 2)}"
-            cells.append((rf"\textbf{{{value}}}" if top else value) + scatter + ends)
+            scatter = "" if deviation is None else rf" $\pm$ {three_digits(deviation)}"
+            cells.append(value + scatter + ends)
         lines.append(cells)
     return Table("", [*keys, *names], lines, len(keys)), said
+
+
+def _joined(row: dict[str, str]) -> str:
+    return "; ".join(f"{key} {of}" for key, of in row.items())
 
 
 def print_listing(entries: Iterable[Entry], form: str, letters: str) -> None:
@@ -238,10 +230,15 @@ def print_listing(entries: Iterable[Entry], form: str, letters: str) -> None:
     if form in ("json", "csv"):
         show(form, rows, frame=pl.DataFrame(rows))
         return
+    if console().width < _LISTING:  # all but the name below each other
+        rows = [
+            {"name": row.pop("name"), "formula and more": f"{row.pop('formula')}\n{_joined(row)}"}
+            for row in rows
+        ]
     table = new_table()
     for name in rows[0]:
-        table.add_column(name, no_wrap=name in ("name", "example"))
+        table.add_column(name, no_wrap=name in ("name", "example"), overflow="fold")
     for row in rows:
         table.add_row(*row.values())
-    put(table)
+    console().print(table)
     line(letters, "dim")

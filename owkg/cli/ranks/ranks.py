@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from owkg.cli.commands import Given, group
-from owkg.cli.evaluate_output import filter_note, filtered_by, unseen_note
 from owkg.cli.inputs import check_readable, check_writable, collected, graph_and_notes
 from owkg.cli.options import Format, GraphOptions, TableOptions, splits_given
 from owkg.cli.output import show
+from owkg.cli.rank_output import filter_note, filtered_by, unseen_note
 from owkg.cli.ranks.filtered import filtered
 from owkg.cli.ranks.generated import generated
 from owkg.errors import naming
@@ -49,55 +49,59 @@ def convert(
     unanswered: bool = False,
     unseen: str | None = None,
 ) -> None:
-    """Writes a rank table: one row for each ranking task; or lists of the best answers.
+    """Convert scores, runs and lists into a rank table, with one row for each ranking task, or into ranked
+    lists.
 
-    Score matrices: .npz with arrays scores (a row a triple, a column an entity),
-    triples (head, relation, tail), side ("head" or "tail" is predicted), and
-    perhaps entity_labels and relation_labels. Larger scores are better.
+    Score matrices: .npz with arrays scores (a row for each triple, a column for each entity), triples (head,
+    relation, tail), side ("head" or "tail" is predicted), and optionally entity_labels and relation_labels.
+    Higher scores are better.
 
-    Runs: lines of query, Q0, answer, rank, score, tag. A query is
-    "head|relation|?" or "?|relation|tail", or without --kg a topic of any name.
-    Scores count, not ranks. Runs of MS MARCO, JSON {query: {answer: score}} and
-    predictions of AnyBURL and PyClause are told by their content.
+    Runs: lines of query, Q0, answer, rank, score, tag. A query is "head|relation|?" or "?|relation|tail", or
+    without --kg a topic of any name. Scores count, not ranks. owkg recognises runs of MS MARCO, JSON {query:
+    {answer: score}} and predictions of AnyBURL and PyClause by their content.
 
-    Sampled negatives: .npz with arrays y_pred_pos (a score a query) and
-    y_pred_neg ([queries, negatives], or one list for all queries; flat with
-    num_neg where their numbers differ), as the evaluators of OGB and TGB take
-    them; or t_pred_top10 and t, with --num-entities.
+    Sampled negatives: .npz with arrays y_pred_pos (a score for each query) and y_pred_neg ([queries,
+    negatives], or one list for all queries; flat with num_neg if their numbers differ), as the evaluators of
+    OGB and TGB take them; or t_pred_top10 and t, with --num-entities.
 
     Args:
-        source (INPUT): A rank table, rank list (.csv, .tsv, .npy), .npz of scores, or run; a folder of
-            Parquet files or a pattern is one rank table.
-        out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
-        lists (FILE): Also, or only, write the best answers to each query of score matrices as a TREC run, as
-            owkg evaluate --lists does: what train and valid know leaves the lists.
-        depth: Number of answers in each list of --lists.
-        from_ (table|list|scores|run|sampled|...): What INPUT is, or the name of an importer of your own
-            (OWKG_PLUGINS); by its name and content when absent.
-        kg (DIR): Folder of the graph: candidates, filter, popularity.
-        filter_: Splits whose known answers leave the candidates, or none. When absent, with a graph:
-            train,valid,test, as far as it has them, and the split whose answers are ranked.
-        qrels (FILE): Relevant answers of a run, in TREC's format.
-        split: Split whose triples are the relevant answers of a run, or those of a list that does not say
-            which, in their order; test when absent.
-        num_entities: Candidates of a run before filtering, without --kg; candidates of t_pred_top10.
-        tolerance: Scores that differ by at most this are ties; 0 when absent.
-        score: Add the score of each answer: what other labels need.
-        sort (stable|quicksort|heapsort): Take the place after such a sort for the rank, ties broken by chance
-            of the order, as some code does; with the prefix reversed- it sorts ascending and reads from the
-            end.
-        model: Name for the column model, and of the system of --lists; of a run, its tag when absent.
-        unanswered: Take relevant answers to queries that the run does not hold as not retrieved, instead of
-            an error.
-        unseen (error|drop|last): What becomes of triples of the split with entities that score matrices have
-            no column for: an error (when absent), left out, or ranked last.
+        source (INPUT): Rank table, rank list (.csv, .tsv, .npy), .npz of scores, or run. A folder of Parquet
+            files or a pattern is one rank table.
+        out (FILE): Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        kg (DIR): Folder of the graph, for candidates, filter and popularity.
+        split (SPLIT): Split whose triples are the relevant answers of a run, or the triples of a list without
+            labels, in their order. Default: test.
+        filter_ (SPLIT,...): Splits whose known answers are removed from the candidates, or none. Default:
+            with a graph train, valid and test, if it has them, and the split whose answers are ranked.
+        qrels (FILE): Relevant answers of a run, in TREC's format. Default: the split.
+        model (NAME): Name of the model in the column model, and of the system in --lists. Default: the tag of
+            a run, otherwise no such column.
+        num_entities (N): Number of candidates of a run before filtering, without --kg; or of t_pred_top10.
+
+    Output:
+        lists (FILE): Write the best answers to each query of a score matrix as a TREC run, as owkg rank
+            --lists does. Answers known from train and valid are removed.
+        depth (N): Number of answers in each list of --lists.
+        score: Add a column with the score of each answer, which owkg needs to rank again under other
+            judgements.
+
+    Rarely needed:
+        from_ (KIND): Kind of INPUT: table, list, scores, run or sampled, or an importer of your own
+            (OWKG_PLUGINS). Default: recognised by name and content.
+        tolerance (NUMBER): Largest difference between scores that count as tied. Default: 0.
+        sort (stable|quicksort|heapsort): Rank by the place after such a sort, which breaks ties by accident,
+            as some code does. With the prefix reversed- it sorts in ascending order and reads from the end.
+        unanswered: Count relevant answers to queries that the run does not contain as not retrieved. Default:
+            stop with an error.
+        unseen (error|drop|last): What to do with triples that contain an entity without a column in the score
+            matrix: stop with an error, leave them out, or rank them last. Default: error.
 
     Examples:
         owkg ranks convert scores.npz --kg data/nations --out ranks.parquet
         owkg ranks convert scores.npz --kg data/nations --lists mine.run --depth 50 --model mine
         owkg ranks convert system.run --kg data/fb15k237 --split test --out ranks.parquet
-        owkg ranks convert list.csv --untied --kg data/fb15k237 --out ranks.parquet
-        owkg ranks convert own.csv --columns head=subject,tail=object --untied --candidates 9 --out ranks.csv
+        owkg ranks convert list.csv --no-ties --kg data/fb15k237 --out ranks.parquet
+        owkg ranks convert own.csv --columns head=subject,tail=object --no-ties --candidates 9 --out ranks.csv
         owkg ranks convert system.run --qrels judged.qrels --num-entities 14541 --out ranks.csv
         owkg ranks convert ranks.parquet --out ranks.csv
     """
@@ -195,7 +199,7 @@ def _report(out: Path, table: "pl.DataFrame", notes: list[str], about: dict[str,
 
 ranks_app = group(
     "ranks",
-    "Rank tables: from score matrices, TREC runs, rank and generated lists; between Parquet and CSV.",
+    "Make rank tables from score matrices, TREC runs, rank lists and lists of a language model.",
     generated,
     filtered,
     convert,

@@ -19,11 +19,11 @@ class SampledNegatives:
     """Ranks among uniform negatives, or values of such ranks.
 
     Ranks among sampled negatives:
-        sampled_negatives (K): Ranks are among K uniform negatives: print which values of full evaluation
-            agree. With --num-entities.
-        num_entities: Candidates of full evaluation, with --sampled-negatives.
-        published (METRIC=VALUE,...): Instead of FILE, with --sampled-negatives: published values, as
-            mrr=0.98,hits@10=0.99.
+        sampled_negatives (K): State that each answer was ranked among K uniformly drawn negatives, and print
+            which values of full evaluation agree with that. Needs --num-entities.
+        num_entities (N): Number of candidates in full evaluation. Only with --sampled-negatives.
+        published (METRIC=VALUE,...): Published values to use instead of FILE, as mrr=0.98,hits@10=0.99. Only
+            with --sampled-negatives.
     """
 
     sampled_negatives: Annotated[int | None, typer.Option(min=1)] = None

@@ -1,4 +1,4 @@
-"""Output of `owkg evaluate`."""
+"""Output of `owkg rank`."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

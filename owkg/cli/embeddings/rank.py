@@ -1,4 +1,4 @@
-"""`owkg evaluate`: the ranks of a trained model, or of embeddings trained elsewhere."""
+"""`owkg rank`: the ranks of a trained model, or of embeddings trained elsewhere."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,9 +8,9 @@ import typer
 
 from owkg.cli.commands import Given
 from owkg.cli.embeddings.scorers import ScorerOptions, reader, scorer_of
-from owkg.cli.evaluate_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
 from owkg.cli.inputs import check_readable, check_writable
-from owkg.cli.options import Filter, Format, GraphOptions, OutputFormat, split_list, splits_given
+from owkg.cli.options import Filter, Format, GraphOptions, OutputFormat, sides_given, split_list, splits_given
+from owkg.cli.rank_output import filter_note, filtered_by, show_estimates, show_ranks, unseen_note
 from owkg.errors import naming
 from owkg.terminal.progress import progress
 
@@ -31,24 +31,28 @@ _ONLY_PARQUET = "only .parquet keeps by which splits"
 class Sampling:
     """Estimation of metrics from a share of the scores.
 
-    Without all scores:
-        sample (SHARE): Estimate metrics without bias from about this share of the scores, such as 0.01, and
-            those of candidates typical of each relation, which may be more; no rank table.
-        metric: Of --sample: mrr, p-mrr@P, log-mrr, hits@K; several with commas. [default: mrr,hits@1,hits@10]
-        ties (optimistic|realistic|pessimistic): Of --sample.
-        typical: Of --sample: entities that are typical of a relation beside those that it has, as a share of
-            all.
-        seed: Of --sample.
+    Estimate from a share of the scores:
+        sample (SHARE): Estimate metrics without bias from about this share of the scores, such as 0.01,
+            instead of writing a rank table. The scores of typical candidates of each relation are computed
+            too, which may be more.
+        metric (METRIC,...): Metrics to estimate with --sample: mrr, p-mrr@P, log-mrr, hits@K. Several with
+            commas, or repeat the option. Default: mrr,hits@1,hits@10.
+        ties (RULE): How tied answers are ranked with --sample: optimistic, realistic or pessimistic.
+        seed (N): Seed of the sample of --sample. Equal seeds give equal numbers.
+
+    Rarely needed:
+        typical (SHARE): Share of all entities that count as typical of a relation, in addition to those that
+            it has in train. Only with --sample.
     """
 
     sample: float | None = None
     metric: list[str] | None = None
     ties: str = "realistic"
-    typical: float = 0.02
+    typical: Annotated[float, typer.Option("--typical-share")] = 0.02
     seed: Annotated[int, typer.Option(min=0)] = 0
 
 
-def evaluate(
+def rank(
     run: Path | None = None,
     *,
     given: Given,
@@ -72,42 +76,52 @@ def evaluate(
     sampling: Sampling,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Ranks the answer of every triple of a split among all entities, on both sides, filtered.
+    """Rank the answers of a split among all entities by the scores of a model, and write a rank table.
 
-    Entities are shared out among all devices that JAX sees; the number of devices changes no rank.
+    Ranks are computed on both sides and filtered by known answers, unless you say otherwise. Entities are
+    divided among all devices that JAX finds; the number of devices does not change a rank. If RUN holds
+    several seeds (owkg train --seeds), their ranks go into one table with the columns model and seed.
 
-    The ranks of all runs of owkg train --seeds go into one table with the columns model and seed.
-
-    With --sample, metrics of these ranks are estimated instead. The mean over seeds is the metric of full
-    evaluation. The sampling error is that of the candidates that are not scored; the interval holds it too.
+    With --sample, owkg estimates metrics of these ranks instead. The mean over seeds of the sample is the
+    metric of full evaluation. The sampling error comes from the candidates that are not scored, and the
+    interval includes it.
 
     Args:
-        run ([RUN]): Folder that owkg train wrote, with --seeds or without.
-        out: Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; with --sample, .csv of the
+        run (RUN): Folder that owkg train wrote, with --seeds or without.
+        out (FILE): Rank table to write: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; with --sample, .csv of the
             estimates.
-        split: Whose triples are ranked.
-        queries (FILE): Ask only these queries, such as queries.tsv of owkg sample.
-        unseen (error|drop|last): What becomes of triples with an entity or relation of the graph that the
-            model has never seen: an error, left out, or ranked last. Candidates are what it has seen.
-        raw: As --filter none: no answer leaves the candidates.
-        sides: That are asked for: head, tail, or both.
-        tolerance: Scores that differ by at most this are ties.
-        precision (float32|float64): That scores are computed in. Devices and libraries add up in different
-            orders, which may turn near ties; hardly any in float64. [default: float64 with --embeddings, else
-            float32]
-        name: For the column model. [default: no such column; the name of RUN where it has several seeds]
-        popularity: Add popularity and relation category, counted in train.
-        score: Add the score of each answer: what other labels need.
-        lists (FILE): Also write the best answers to each query as a TREC run.
-        depth: How many of them, of --lists.
-        block_mib: MiB of scores at a time; by the free memory when absent. Changes no rank.
+        split (SPLIT): Split whose triples are ranked.
+        name (NAME): Name of the model in the column model. Default: no such column, or the name of RUN if it
+            has several seeds.
+        sides (SIDE,...): Sides that are predicted: head, tail, or both as head,tail.
+        queries (FILE): Rank only the answers to these queries, such as queries.tsv of owkg sample. Default:
+            all queries of the split.
+
+    Output:
+        lists (FILE): Write the best answers to each query as a TREC run, in addition to the rank table.
+        depth (N): Number of answers in each list of --lists.
+        score: Add a column with the score of each answer, which owkg needs to rank again under other
+            judgements.
+        popularity: Add columns with popularity and relation category, counted in train.
+
+    Rarely needed:
+        raw: Rank without any filter, as --filter none.
+        unseen (error|drop|last): What to do with triples that contain an entity or relation which the model
+            has never seen: stop with an error, leave them out, or rank them last. Candidates are the entities
+            that the model has seen.
+        tolerance (NUMBER): Largest difference between scores that count as tied.
+        precision (float32|float64): Floating-point precision of the scores. Devices and libraries add up
+            numbers in different orders, which can swap nearly tied answers; in float64 hardly any. Default:
+            float64 with --embeddings, otherwise float32.
+        block_mib (N): Memory for scores at a time, in MiB; it does not change a rank. Default: by the free
+            memory.
 
     Examples:
-        owkg evaluate run --split test --out ranks.parquet
-        owkg evaluate run --sample 0.01 --metric mrr,hits@10
-        owkg evaluate run --split test --out ranks.parquet --lists complex.run.gz --depth 100
-        owkg evaluate --embeddings transe.npz --model transe --norm 1 --kg data/nations --out ranks.parquet
-        owkg evaluate --embeddings rotate.safetensors --model rotate --kg data/umls --sides tail --raw --out
+        owkg rank run --split test --out ranks.parquet
+        owkg rank run --sample 0.01 --metric mrr,hits@10
+        owkg rank run --split test --out ranks.parquet --lists complex.run.gz --depth 100
+        owkg rank --embeddings transe.npz --model transe --norm 1 --kg data/nations --out ranks.parquet
+        owkg rank --embeddings rotate.safetensors --model rotate --kg data/umls --sides tail --raw --out
             ranks.parquet
     """
     import polars as pl
@@ -136,7 +150,7 @@ def evaluate(
     if raw and filter_ is not None:
         raise ValueError(f"`filter` has no effect with --raw, got {filter_!r}.")
     filters = [] if raw else splits_given(filter_)
-    sought = split_list(sides)
+    sought = sides_given(sides)
     source = scorer.source(run)
     seeds = seed_runs(run) if run is not None and scorer.embeddings is None else {}
     runs = {number: source._replace(run=folder) for number, folder in seeds.items()}

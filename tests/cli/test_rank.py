@@ -1,4 +1,4 @@
-"""`owkg evaluate` as its users meet it."""
+"""`owkg rank` as its users meet it."""
 
 import json
 import shlex
@@ -69,8 +69,8 @@ def graph(tmp_path, monkeypatch):
 
 @pytest.fixture
 def call(call, graph):
-    """As `call`, of a line of `owkg evaluate`."""
-    return lambda line, *more: call("evaluate", *shlex.split(line), *more)
+    """As `call`, of a line of `owkg rank`."""
+    return lambda line, *more: call("rank", *shlex.split(line), *more)
 
 
 OF_FILE = "--embeddings transe.npz --model transe --norm 2 --kg graph --out new/out.parquet"
@@ -104,7 +104,7 @@ def test_the_table_is_that_of_owkg_metrics(call, capsys):
     code, out, _ = call(f"{OF_FILE} --format json")
     assert code == 0
     shown = {row["metric"]: row for row in json.loads(out)["results"]}
-    assert main(["metrics", "new/out.parquet", "--format", "json", "--keys", "pykeen"]) == 0
+    assert main(["metrics", "new/out.parquet", "--format", "json", "--json-keys", "pykeen"]) == 0
     found = json.loads(capsys.readouterr().out)
     keys = {"mrr": "inverse_harmonic_mean_rank", "hits@10": "hits_at_10", "mr": "arithmetic_mean_rank"}
     assert set(shown) == set(keys)
@@ -183,7 +183,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         (f"{OF_FILE} --filter ,", "--filter must name splits, or be none, got ','"),
         (f"{OF_FILE} --name ''", "--name is empty"),
         (f"{OF_FILE} --step best", "--step has no effect with --embeddings, got 'best'"),
-        (f"{OF_FILE} --sides both", "--sides must be head, tail, or both, each once, got both"),
+        (f"{OF_FILE} --sides both", "--sides must be head, tail, or head,tail for both, got"),
         (f"{OF_FILE} --tolerance -1", "--tolerance must be"),
         (f"{OF_FILE} --tolerance 0.1 --score", "--tolerance must be 0 with it, got 0.1"),
         (OF_FILE.replace("out.parquet", "out.txt"), "a rank table's name ends in"),
@@ -453,12 +453,12 @@ def test_sampled(call, done, graph):
         ("--sample 0", "--sample"),
         ("--sample 1.5", "--sample"),
         ("--sample 0.1 --metric mr", "--metric"),
-        ("--sample 0.1 --typical -1", "--typical"),
+        ("--sample 0.1 --typical-share -1", "--typical-share"),
         ("--sample 0.1 --lists x.run", "--lists has no effect with --sample"),
         ("--sample 0.1 --out new/out.parquet", "--out must end in .csv"),
         ("--sample 0.1 --depth 5", "--depth has no effect with --sample"),
         ("--sample 0.1 --metric amrr", "--metric must be of mrr, p-mrr@P, log-mrr, hits@K, got 'amrr'"),
-        ("--sample 0.1 --typical nan", "--typical"),
+        ("--sample 0.1 --typical-share nan", "--typical-share"),
         ("--metric mrr", "--metric has no effect without --sample"),
         ("--depth 5", "--depth has no effect without --lists"),
         ("--out new/out.csv --lists new/out.csv", "new/out.csv: cannot be written twice"),
