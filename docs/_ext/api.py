@@ -1,0 +1,80 @@
+"""Pages of the Python interface: each public package, of what its `__all__` names."""
+
+import dataclasses
+import inspect
+import re
+from importlib import import_module
+from types import ModuleType
+from typing import Any, get_origin
+
+import owkg
+from _ext.places import API, DOCS
+
+
+def packages() -> dict[str, list[str]]:
+    """By module, the public names; those of `owkg` itself are functions and classes."""
+    own = [name for name in owkg.__all__ if callable(getattr(owkg, name))]
+    rest = [name for name in owkg.__all__ if name not in own and name != "__version__"]
+    return {"owkg": own} | {
+        f"owkg.{name}": list(getattr(import_module(f"owkg.{name}"), "__all__", ())) for name in rest
+    }
+
+
+def _directive(module: str, name: str, seen: dict[int, str]) -> list[str]:
+    """The lines that Sphinx reads of one name; `seen` has the names of what stands elsewhere."""
+    what = getattr(import_module(module), name)
+    own = f"{module}.{name}"
+    if (inspect.isclass(what) or inspect.isfunction(what)) and seen.setdefault(id(what), own) != own:
+        kind = "class" if inspect.isclass(what) else "function"
+        return [f".. py:{kind}:: {own}", "", f"   The same as :py:obj:`{seen[id(what)]}`.", ""]
+    if isinstance(what, ModuleType):
+        return [f".. automodule:: {module}.{name}", "   :members:", ""]
+    if not callable(what) or get_origin(what) or dataclasses.is_dataclass(type(what)):
+        return [f".. py:data:: {module}.{name}", f"   :type: {type(what).__name__}", ""]
+    kind = "autoclass" if isinstance(what, type) else "autofunction"
+    lines = [f".. {kind}:: {module}.{name}"]
+    fields = getattr(what, "_fields", ())
+    own = [key for key in vars(what) if not key.startswith("_") and key not in fields] if fields else []
+    if kind == "autoclass" and (own or not fields):
+        lines += [f"   :members: {', '.join(own)}".rstrip()]
+    return [*lines, ""]
+
+
+def write() -> None:
+    """Writes the pages, and one that lists them."""
+    folder, seen = DOCS / API, {}
+    for module, names in packages().items():
+        about = (import_module(module).__doc__ or "").strip()
+        lines = [f"# {module}", "", about, "", "```{eval-rst}"]
+        for name in names:
+            lines += _directive(module, name, seen)
+        page = module.removeprefix("owkg.")
+        (folder / f"{page}.md").write_text("\n".join([*lines, "```", ""]), encoding="utf-8")
+    listed = "\n".join(module.removeprefix("owkg.") for module in packages())
+    text = f"# Python API\n\nFunctions of `owkg` itself, and its packages.\n\n```{{toctree}}\n{listed}\n```\n"
+    (folder / "index.md").write_text(text, encoding="utf-8")
+
+
+def plain(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
+    """Docstrings are plain text: what reStructuredText would read into it is taken as it stands."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            lines[i] = re.sub(r"(\||(?<!`)\*(?!`))|(?<=\w)(_)(?=\W|$)", r"\\\1\2", line)
+
+
+def returns(_app: Any, what: str, _name: str, of: Any, _options: Any, lines: list[str]) -> None:
+    """A function whose docstring has no section on what it returns says what its type is."""
+    if what not in ("function", "method") or any(line.strip() in ("Returns:", "Yields:") for line in lines):
+        return
+    try:
+        kind = inspect.signature(of).return_annotation
+    except (TypeError, ValueError):
+        return
+    if kind in (inspect.Signature.empty, None, "None"):
+        return
+    module = getattr(kind, "__module__", "")
+    first = (kind.__doc__ or "").strip().split("\n\n")[0] if module.startswith("owkg") else ""
+    about = " ".join(first.split()) or "of the type in the signature."
+    if about[:1].isupper() and not about[1:2].isupper():
+        about = about[0].lower() + about[1:]
+    lines += ["", "Returns:", f"    {about}"]
