@@ -65,6 +65,7 @@ def setup(app: Any) -> None:
     app.connect("source-read", links.read)
     app.connect("doctree-read", terms.collect)
     app.connect("doctree-resolved", terms.link)
+    app.connect("autodoc-process-signature", api.signature)
     # Before napoleon, which reads sections into reStructuredText.
     app.connect("autodoc-process-docstring", api.returns, priority=390)
     app.connect("autodoc-process-docstring", api.plain, priority=400)

@@ -7,6 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, get_origin
 
+from sphinx.util.typing import stringify_annotation
+
 import owkg
 from _ext.places import API, DOCS
 
@@ -62,8 +64,15 @@ def plain(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: lis
             lines[i] = re.sub(r"(\||(?<!`)\*(?!`))|(?<=\w)(_)(?=\W|$)", r"\\\1\2", line)
 
 
+def signature(
+    _app: Any, _what: str, _name: str, _of: Any, _options: Any, words: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """A signature that can be read: a default that is made for each call is three dots."""
+    return (words and words.replace("<factory>", "...")), returned
+
+
 def returns(_app: Any, what: str, _name: str, of: Any, _options: Any, lines: list[str]) -> None:
-    """A function whose docstring has no section on what it returns says what its type is."""
+    """Adds the type of what is returned where a docstring has no section on it."""
     if what not in ("function", "method") or any(line.strip() in ("Returns:", "Yields:") for line in lines):
         return
     try:
@@ -72,9 +81,13 @@ def returns(_app: Any, what: str, _name: str, of: Any, _options: Any, lines: lis
         return
     if kind in (inspect.Signature.empty, None, "None"):
         return
-    module = getattr(kind, "__module__", "")
-    first = (kind.__doc__ or "").strip().split("\n\n")[0] if module.startswith("owkg") else ""
-    about = " ".join(first.split()) or "of the type in the signature."
-    if about[:1].isupper() and not about[1:2].isupper():
-        about = about[0].lower() + about[1:]
+    about = kind if isinstance(kind, str) else stringify_annotation(kind, "smart", short_literals=True)
+    about = f"`{_short(about)}`"
+    if getattr(kind, "__module__", "").startswith("owkg"):
+        about += ": " + " ".join((kind.__doc__ or "").strip().split("\n\n")[0].split())
     lines += ["", "Returns:", f"    {about}"]
+
+
+def _short(annotation: str) -> str:
+    """An annotation without the modules of its names."""
+    return re.sub(r"~?\b(?:\w+\.)+(?=\w)", "", annotation)

@@ -25,7 +25,8 @@ def _of_family(entry: Entry) -> Iterator[str]:
             metric(name)
         except (TypeError, ValueError):
             continue
-        if entry.name != "aM" or (plain.better == entry.better):
+        better = {"aM": entry.better, "aMi": "smaller"}.get(entry.name, plain.better)
+        if plain.better == better:
             yield name
 
 
@@ -40,8 +41,7 @@ def _lines(entry: Entry, names: Iterable[str]) -> Iterator[str]:
         if name != entry.name:
             yield f"            {name}"
     yield ""
-    yield f"   {escape(entry.formula[0].upper() + entry.formula[1:])}."
-    yield ""
+    yield f"   :Formula: {escape(entry.formula)}"
     better = "" if entry.better in ("-", "as M") else f", {entry.better} is better"
     yield f"   :Range: {escape(entry.range.replace('as M', 'as of M'))}{better}"
     yield f"   :Chance level: {escape(_CHANCE.get(entry.chance, entry.chance))}"

@@ -153,6 +153,9 @@ def accept(
         seed: of the order of the draw.
         ci: level of confidence.
 
+    Returns:
+        The accepted set: its predictions, and whether they have the precision.
+
     Raises:
         ValueError: if an argument is out of range, or a prediction is judged before its turn.
         OSError: if a file cannot be opened.

@@ -67,6 +67,9 @@ def estimate(
         ci: level of the intervals.
         of_these: whether the queries of the runs are meant, rather than queries like them.
 
+    Returns:
+        The estimates: metrics of systems and differences of pairs, with intervals.
+
     Raises:
         ValueError: if the pool has no design, a judgement is outside the draw, the design does not answer a
             metric, a drawn unit is skipped, too few are judged, or a third look has no plan (`looks`).
