@@ -8,7 +8,7 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from _ext import api, catalogue, commands, links, notebooks, places, terms  # noqa: E402
+from _ext import api, catalogue, commands, figure, links, notebooks, places, terms  # noqa: E402
 
 import owkg  # noqa: E402
 
@@ -31,6 +31,8 @@ napoleon_attr_annotations = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 default_role = "code"
+# "owkg --help" keeps its two hyphens.
+smartquotes = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/owkg.svg"
@@ -41,7 +43,7 @@ html_show_sourcelink = False
 suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
 # Parts of pages that are made, by the comment that stands in their place.
-_PARTS = {"catalogue": catalogue.text, "downloads": notebooks.downloads}
+_PARTS = {"catalogue": catalogue.text, "downloads": notebooks.downloads, "incomplete": figure.text}
 
 
 def _parts(_app: Any, _page: str, source: list[str]) -> None:

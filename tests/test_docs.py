@@ -169,6 +169,18 @@ def test_the_effect_of_a_smaller_alignment_test_is_that_of_the_study():
             assert float(text) == pytest.approx(value, abs=0.5 * 10**-digits)
 
 
+def test_every_erratum_has_a_test():
+    text, _, tests = page("evidence/errata.md").partition("## Tests")
+    rows = set(re.findall(r"^\| ([A-Z]\d+) \|", text, re.MULTILINE))
+    shown = set(re.findall(r"^- ([A-Z]\d+)", tests, re.MULTILINE))
+    assert len(rows) > 40
+    assert shown == rows
+    files = re.split(r"^\[.*?\]\(\.\./\.\./(.*?)\)$", tests, flags=re.MULTILINE)
+    for file, listed in zip(files[1::2], files[2::2], strict=True):
+        source = (ROOT / file).read_text(encoding="utf-8")
+        assert [name for name in re.findall(r"`(test_\w+)`", listed) if f"def {name}(" not in source] == []
+
+
 def test_the_page_of_printed_numbers_counts_the_tables_beside_it():
     rows = re.findall(
         r"^\| (\w+20\d\d) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", page("evidence/printed.md"), re.M

@@ -41,7 +41,7 @@ def collect(app: Any, doctree: nodes.document) -> None:
 def pattern(terms: list[str]) -> re.Pattern[str]:
     """Any of the terms as a whole word, one or several of it, in text; longer terms first."""
     words = [re.escape(term).replace(r"\ ", r"\s+") for term in sorted(terms, key=len, reverse=True)]
-    return re.compile(rf"(?<![\w-])({'|'.join(words)})(?:s|es)?(?![\w-])", re.IGNORECASE)
+    return re.compile(rf"(?<![\w-])(?<!owkg )({'|'.join(words)})(?:s|es)?(?![\w-])", re.IGNORECASE)
 
 
 def _open(text: nodes.Node) -> bool:
