@@ -169,6 +169,14 @@ def test_the_effect_of_a_smaller_alignment_test_is_that_of_the_study():
             assert float(text) == pytest.approx(value, abs=0.5 * 10**-digits)
 
 
+def test_every_variable_of_the_environment_is_explained():
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "owkg").rglob("*.py"))
+    read = set(re.findall(r"OWKG_\w+", sources))
+    shown = set(re.findall(r"^\| `(OWKG_\w+)`", page("reference/environment.md"), re.MULTILINE))
+    assert len(read) > 1
+    assert read <= shown
+
+
 def test_every_erratum_has_a_test():
     text, _, tests = page("evidence/errata.md").partition("## Tests")
     rows = set(re.findall(r"^\| ([A-Z]\d+) \|", text, re.MULTILINE))

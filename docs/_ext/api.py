@@ -17,9 +17,10 @@ def packages() -> dict[str, list[str]]:
     """By module, the public names; those of `owkg` itself are functions and classes."""
     own = [name for name in owkg.__all__ if callable(getattr(owkg, name))]
     rest = [name for name in owkg.__all__ if name not in own and name != "__version__"]
-    return {"owkg": own} | {
-        f"owkg.{name}": list(getattr(import_module(f"owkg.{name}"), "__all__", ())) for name in rest
-    }
+    pages = {"owkg": own}
+    for name in rest:
+        pages[f"owkg.{name}"] = list(getattr(import_module(f"owkg.{name}"), "__all__", ()))
+    return pages
 
 
 def _directive(module: str, name: str, seen: dict[int, str]) -> list[str]:

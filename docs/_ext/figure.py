@@ -1,6 +1,7 @@
 """The figure of "Why incomplete tests mislead": a grid that `owkg.theory` computes when the site is built."""
 
 import json
+import logging
 
 import numpy as np
 
@@ -63,6 +64,7 @@ _SLIDERS = {
 
 def text() -> str:
     """The figure as Markdown: sliders, a place for the chart and the sentence, and the grid."""
+    logging.getLogger("jax").setLevel(logging.WARNING)  # Sphinx would print which devices JAX looked for
     numbers, sliders = grid(), []
     for name, (label, axis, at) in _SLIDERS.items():
         most = len(numbers[axis]) - 1  # pyright: ignore[reportArgumentType]
