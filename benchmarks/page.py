@@ -42,7 +42,7 @@ TABLES = {
 }
 PAGE = Path("docs/evidence/performance.md")
 RECORD = Path(__file__).parents[1] / "docs" / "reproduction" / "accelerator.json"
-"""What was measured on an accelerator."""
+"""The numbers that were measured on an accelerator."""
 
 _PACKAGES = ("numpy", "polars", "scipy", "optax")
 _UNITS = {"_s": "s", "_gib": "GiB", "_gb": "GB", "_hours": "h"}

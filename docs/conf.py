@@ -55,7 +55,7 @@ def _parts(_app: Any, _page: str, source: list[str]) -> None:
 
 
 def setup(app: Any) -> None:
-    """What Sphinx calls first."""
+    """Connects the parts of the site; Sphinx calls it first."""
     for folder in (places.NOTEBOOKS, places.API, places.COMMANDS):
         shutil.rmtree(HERE / folder, ignore_errors=True)
         (HERE / folder).mkdir(parents=True)

@@ -59,7 +59,7 @@ def write() -> None:
 
 
 def plain(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text: what reStructuredText would read into it is taken as it stands."""
+    """Docstrings are plain text: characters that mean something in reStructuredText are escaped."""
     for i, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             lines[i] = re.sub(r"(\||(?<!`)\*(?!`))|(?<=\w)(_)(?=\W|$)", r"\\\1\2", line)

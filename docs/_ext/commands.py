@@ -86,7 +86,7 @@ def write() -> None:
         word = name.split()[1]
         panels.setdefault(_panel(command, "Commands"), []).append(word)
         (folder / f"{word}.md").write_text("\n".join(lines), encoding="utf-8")
-    lines = ["# Command line", "", "What `owkg COMMAND --help` prints, one page a command.", ""]
+    lines = ["# Command line", "", "The help of each command, as `owkg COMMAND --help` prints it.", ""]
     for panel, words in panels.items():
         lines += [f"## {panel}", "", "```{toctree}", ":maxdepth: 1", *words, "```", ""]
     (folder / "index.md").write_text("\n".join(lines), encoding="utf-8")

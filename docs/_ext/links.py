@@ -55,7 +55,7 @@ def relinked(text: str, origin: Path, page: str) -> str:
 
 
 def read(_app: Any, page: str, source: list[str]) -> None:
-    """What Sphinx calls with the source of each page."""
+    """Changes the source of a page; Sphinx calls it."""
     origin = COPIES.get(page, DOCS / f"{page}.md")
     if page in COPIES:
         source[0] = origin.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Pages of the notebooks, which hold their outputs, and of the files beside the pages."""
+"""Pages of the notebooks, which hold their outputs, and the list of files to download."""
 
 import shutil
 
