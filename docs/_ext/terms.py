@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from docutils import nodes
@@ -38,7 +39,8 @@ def collect(app: Any, doctree: nodes.document) -> None:
             app.env.owkg_terms[term] = anchor(term)
 
 
-def pattern(terms: list[str]) -> re.Pattern[str]:
+@cache
+def pattern(terms: tuple[str, ...]) -> re.Pattern[str]:
     """Any of the terms as a whole word, one or several of it, in text; longer terms first."""
     words = [re.escape(term).replace(r"\ ", r"\s+") for term in sorted(terms, key=len, reverse=True)]
     return re.compile(rf"(?<![\w-])(?<!owkg )({'|'.join(words)})(?:s|es)?(?![\w-])", re.IGNORECASE)
@@ -62,23 +64,20 @@ def link(app: Any, doctree: nodes.document, page: str) -> None:
     left = {" ".join(term.lower().split()): to for term, to in app.env.owkg_terms.items()}
     for term in HOMOGRAPHS:
         left.pop(term, None)
-    # A term with upper case only, as JAX, is matched as others are.
-    base = app.builder.get_relative_uri(page, GLOSSARY)
+    base, any_term = app.builder.get_relative_uri(page, GLOSSARY), pattern(tuple(left))
     for text in list(doctree.findall(nodes.Text)):
         if left and _open(text):
-            _link_in(text, left, base)
+            _link_in(text, any_term, left, base)
 
 
-def _link_in(text: nodes.Text, left: dict[str, str], base: str) -> None:
+def _link_in(text: nodes.Text, any_term: re.Pattern[str], left: dict[str, str], base: str) -> None:
     """Replaces a text by itself with links; takes the linked terms out of `left`."""
     words, parts, at = str(text), [], 0
-    for use in pattern(list(left)).finditer(words):
+    for use in any_term.finditer(words):
         term = " ".join(use[1].lower().split())
         if term not in left:
             continue
         to = left.pop(term)
-        for other in [name for name, anchored in left.items() if anchored == to]:
-            left.pop(other)
         parts += [nodes.Text(words[at : use.start()])] if use.start() > at else []
         refers = nodes.reference("", use[0], internal=True, refuri=f"{base}#{to}", classes=["term"])
         parts.append(refers)
