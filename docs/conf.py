@@ -42,8 +42,20 @@ html_theme_options: dict[str, Any] = {"source_directory": "docs/"}
 html_show_sourcelink = False
 suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
-# Parts of pages that are made, by the comment that stands in their place.
-_PARTS = {"catalogue": catalogue.text, "downloads": notebooks.downloads, "incomplete": figure.text}
+
+def _tutorials() -> str:
+    """The list of the tutorials, by their numbers."""
+    names = sorted(path.stem for path in (HERE / "get_started").glob("[0-9]*.md"))
+    return "\n".join(["```{toctree}", ":maxdepth: 1", "install", *names, "```"])
+
+
+# Parts of pages that are made, by the comment in their place.
+_PARTS = {
+    "catalogue": catalogue.text,
+    "downloads": notebooks.downloads,
+    "incomplete": figure.text,
+    "tutorials": _tutorials,
+}
 
 
 def _parts(_app: Any, _page: str, source: list[str]) -> None:
