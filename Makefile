@@ -51,6 +51,8 @@ demo: $(STAMP)
 	@$(BIN)/owkg simulate --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505
 	@echo "==> queries required to tell strength 0.70 from 0.75 (owkg power)"
 	@$(BIN)/owkg power --metric mrr --metric hits@10 --metric p-mrr@1/2 --strength 0.7 --other-strength 0.75 --sparsity 0.35 --num-answers 43 --num-entities 14505
+	@echo "==> true MRR against reported MRR, when answers are missing"
+	@$(BIN)/python -m simulations.yang2022 reported-mrr --out $(OUT)
 	@echo "==> Figure 1: MRR against strength under missing facts"
 	@$(BIN)/python -m simulations.yang2022 figure1 --quick --out $(OUT)
 	@echo "==> Figure 2: the same when missing facts correlate with predictions"
@@ -91,18 +93,18 @@ demo: $(STAMP)
 	@echo "==> which of four scorers is best, by all labels and by those of popular entities, and how many queries it takes to see it"
 	@$(BIN)/owkg compare $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --qrels $(OUT)/example/full.qrels --qrels $(OUT)/example/sparse.qrels --out $(OUT)/compared
 	@$(BIN)/owkg stability $(OUT)/example/random.parquet $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr,macro-map@20 --size 0.05,0.1,0.2,0.5,0.9
-	@echo "==> may one be called better, when answers are missing? with a report (owkg audit)"
-	@$(BIN)/owkg audit $(OUT)/example/frequency.parquet $(OUT)/complex.parquet $(OUT)/example/oracle.parquet --metric mrr --sparsity 0.3,0.6 --report $(OUT)/audit.html
+	@echo "==> the example of the tutorials: may one model be called better, when answers are missing? with a report (owkg audit)"
+	@$(BIN)/owkg example $(OUT)/start --overwrite
+	@$(BIN)/owkg audit $(addprefix $(OUT)/start/,a.parquet b.parquet c.parquet) --metric mrr --sparsity 0.2,0.4 --report $(OUT)/audit.html
 	@echo "==> few judgements: plan, draw, judge by the truth, plan from the pilot, estimate; predictions to accept"
-	@$(BIN)/python simulations/example_campaign.py --out $(OUT)
-	@$(BIN)/owkg pool $(addprefix $(OUT)/campaign/,a.run b.run c.run) --kg $(OUT)/campaign/graph --depth 10 --plan --metric ap --width ap=0.07
-	@$(BIN)/owkg pool $(addprefix $(OUT)/campaign/,a.run b.run c.run) --kg $(OUT)/campaign/graph --depth 10 --draw queries:30 --seed 7 --out $(OUT)/campaign/pool --overwrite
-	@$(BIN)/python simulations/example_campaign.py --out $(OUT) --judge $(OUT)/campaign/pool/sheet.tsv
-	@$(BIN)/owkg pool --pool $(OUT)/campaign/pool --plan --width ap=0.07
-	@$(BIN)/owkg pool --pool $(OUT)/campaign/pool --more 30
-	@$(BIN)/python simulations/example_campaign.py --out $(OUT) --judge $(OUT)/campaign/pool/sheet2.tsv
-	@$(BIN)/owkg estimate --pool $(OUT)/campaign/pool --metric rr,ap
-	@$(BIN)/owkg accept $(OUT)/campaign/c.run --kg $(OUT)/campaign/graph --precision 0.5 --drawn 100
+	@$(BIN)/owkg pool $(addprefix $(OUT)/start/,a.run b.run c.run) --kg $(OUT)/start/graph --depth 10 --plan --metric ap --width ap=0.07
+	@$(BIN)/owkg pool $(addprefix $(OUT)/start/,a.run b.run c.run) --kg $(OUT)/start/graph --depth 10 --draw queries:30 --seed 7 --out $(OUT)/pool --overwrite
+	@$(BIN)/owkg example $(OUT)/start --judge $(OUT)/pool/sheet.tsv
+	@$(BIN)/owkg pool --pool $(OUT)/pool --plan --width ap=0.07
+	@$(BIN)/owkg pool --pool $(OUT)/pool --more 30
+	@$(BIN)/owkg example $(OUT)/start --judge $(OUT)/pool/sheet2.tsv
+	@$(BIN)/owkg estimate --pool $(OUT)/pool --metric rr,ap
+	@$(BIN)/owkg accept $(OUT)/start/c.run --kg $(OUT)/start/graph --precision 0.5 --drawn 100
 	@echo "==> models ranked by sparse labels, by pools of depth 1 to 10, and by the truth"
 	@$(BIN)/python -m simulations.zhou2022 pooling --preset quick --out $(OUT)/pooling
 	@echo "==> entity alignment: what a smaller test alignment does to each metric"

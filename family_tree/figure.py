@@ -7,7 +7,7 @@ import numpy as np
 
 from family_tree.layout import Family, layout
 from family_tree.people import People
-from owkg.plots.figure import COLOURS, figure, write_picture
+from owkg.plots.figure import COLOURS, figure, save_figure
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -43,7 +43,7 @@ def draw_family(people: People, path: Path, *, title: str) -> None:
         axes.set_title(title, loc="left")
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2, handletextpad=0.2)
         axes.axis("off")
-        write_picture(fig, path)
+        save_figure(fig, path)
 
 
 def _draw_lines(axes: "matplotlib.axes.Axes", family: Family, x: np.ndarray, row: np.ndarray) -> None:

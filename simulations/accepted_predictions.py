@@ -24,10 +24,10 @@ from owkg.estimation.acceptance import MOST, allowed_errors, alpha_of, boundary,
 from owkg.estimation.nested_sets import chain, largest_true, nested_p_values, nested_sizes
 from owkg.estimation.proxy import free_proxy
 from owkg.files.storage import writable_folder
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.terminal.progress import progress
 from simulations.few_judgements.worlds import KINDS, WORLDS, world
-from simulations.script import Out, Quick, Seed, run_script, save_table
+from simulations.script import Out, Quick, Seed, run_script, save_figure, save_table
 
 PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95)
 DRAWN = (100, 200, 400, 800)

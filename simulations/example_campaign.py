@@ -18,10 +18,10 @@ import numpy as np
 import polars as pl
 import typer
 
+from owkg.example import fill_in
 from owkg.files.storage import writable_folder
 from owkg.judge import qrels_from_graph, read_judgements, run_from_lists, write_judgements, write_run
 from owkg.kg import KnowledgeGraph, write_labelled
-from owkg.pools.annotation import sheet_rows, write_cells
 from simulations.script import Out, Seed, run_script
 
 
@@ -79,19 +79,6 @@ def campaign(config: Config, seed: int) -> Campaign:
     return Campaign(graph, runs, qrels_from_graph(every, "test", sides=["tail"]))
 
 
-def judged(sheet: Path, truth: pl.DataFrame) -> int:
-    """Fills a sheet in by the truth, as an annotator does; gives how many of its answers are true."""
-    rows, _ = sheet_rows(sheet)
-    right = truth.filter(pl.col("relevance") > 0).select("query", "answer", right=pl.lit("1"))
-    found = rows.join(
-        right, left_on=["question_id", "answer_id"], right_on=["query", "answer"], how="left",
-        maintain_order="left",
-    )  # fmt: skip
-    filled = rows.with_columns(label=found["right"].fill_null("0")).drop("source")
-    write_cells(filled, sheet, ["question_id", "answer_id", "question", "answer"])
-    return int((filled["label"] == "1").sum())
-
-
 def main(
     out: Out = Path("out"),
     seed: Seed = 0,
@@ -104,7 +91,7 @@ def main(
     if judge:
         truth = read_judgements(folder / "truth.qrels")
         for sheet in judge:
-            print(f"judged {sheet} by the truth: {judged(sheet, truth):,} answers are true")
+            print(f"judged {sheet} by the truth: {fill_in(sheet, truth):,} answers are true")
         return
     writable_folder(folder)
     made = campaign(Config(), seed)

@@ -25,10 +25,10 @@ from family_tree import (
     sample_people,
 )
 from owkg.files.storage import writable_folder
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.sampling.sample import sample
 from owkg.terminal.progress import progress
-from simulations.script import Out, Quick, Seed, data_folder, run_script, save_table
+from simulations.script import Out, Quick, Seed, data_folder, run_script, save_figure, save_table
 
 GENERATED, STRICT, PUBLISHED = "generated", "strict depth", "published"
 STYLE = {
@@ -172,7 +172,9 @@ def draw(table: pl.DataFrame, out: Path) -> list[Path]:
             step = 1 if len(part) < 20 or count == "facts" else 5
             names = [name.removesuffix(" answers") for name in part["of"]]
             axis.set_xticks(x[::step], names[::step], rotation=90 if count == "facts" else 0)
-        axes[2].set(xlabel="full-test answers at density .75")
+        axes[2].set(xlabel="full-test answers at density 0.75")
+        for axis in axes[1:]:
+            axis.set_ylim(bottom=0)
         axes[0].legend()
         return save_figure(fig, out / "family_tree_statistics")
 

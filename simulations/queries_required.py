@@ -17,9 +17,9 @@ import typer
 
 from owkg import theory
 from owkg.files.storage import writable_folder
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.rank_weights import MRR, rank_weight
-from simulations.script import Out, Quick, run_script, save_table
+from simulations.script import Out, Quick, run_script, save_figure, save_table
 
 
 @dataclass(frozen=True)

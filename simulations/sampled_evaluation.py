@@ -25,12 +25,12 @@ from scipy import stats
 from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.metrics import tasks_of
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.terminal.tables import printed
 from simulations.rank_tables import EMBEDDINGS, DataSet, Graphs, Seeds, Tables, data_sets, embedding
-from simulations.script import Out, Quick, Seed, run_script, save_table
+from simulations.script import Out, Quick, Seed, run_script, save_figure, save_table
 
 METRICS = ("mrr", "hits@1", "hits@10")
 NEGATIVES = (10, 50, 100, 500)

@@ -5,13 +5,15 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from owkg.cli.errors import called, heard
 from owkg.cli.options import Seed
 from owkg.cli.output import save_table
+from owkg.plots import figure
+from owkg.terminal.tables import one_line
 
 __all__ = [
     "Out",
@@ -22,6 +24,7 @@ __all__ = [
     "data_folder",
     "run_package",
     "run_script",
+    "save_figure",
     "save_table",
 ]
 
@@ -70,6 +73,14 @@ def run_script(main: Callable[..., int | None]) -> None:
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command()(main)
     sys.exit(called(Path(sys.argv[0]).name, app))
+
+
+def save_figure(fig: Any, stem: Path) -> list[Path]:
+    """The files of a figure, as of `owkg.plots.save_figure`, each printed."""
+    paths = figure.save_figure(fig, stem)
+    for path in paths:
+        print(f"wrote {one_line(path)}")
+    return paths
 
 
 def data_file(*parts: str) -> Path | None:

@@ -324,3 +324,9 @@ def test_a_folder_is_tried_without_touching_what_is_in_it(tmp_path):
     (tmp_path / "tried").write_text("mine")
     assert writable_folder(tmp_path) == tmp_path
     assert names(tmp_path) == ["tried"]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    """As in /proc, where no name is free."""
+    with pytest.raises(FileExistsError), begun.new_folder(lambda: tmp_path):
+        pass

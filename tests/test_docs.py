@@ -2,18 +2,18 @@
 
 import pkgutil
 import re
-import shutil
 import subprocess
 import sys
+import warnings
 from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
-import owkg
 from family_tree import ontology
+from owkg.example import judge_by_truth, write_example
+from owkg.pools import Queries, draw
 from owkg.train import Training
 from simulations import printed
 
@@ -81,26 +81,18 @@ def test_files_that_pages_name_are_there():
 
 
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
-    """As it stands, with a small graph and scores at hand."""
-    shutil.copytree(ROOT / "tests" / "golden" / "input" / "graph", tmp_path / "data" / "nations")
-    shutil.copy(ROOT / "tests" / "golden" / "input" / "full.qrels", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    doors, grids = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    graph = owkg.read_graph("data/nations")
-    rng = np.random.default_rng(0)
-    h, r, t = graph.splits["test"].T
-
-    def drawn():  # DistMult with random embeddings
-        entity, relation = (rng.normal(size=(n, 8)) for n in (graph.num_entities, graph.num_relations))
-        return {"head": (relation[r] * entity[t]) @ entity.T, "tail": (entity[h] * relation[r]) @ entity.T}
-
-    scores = drawn()
-    other = owkg.rank(drawn(), graph)
-    names = {"head_scores": scores["head"], "tail_scores": scores["tail"], "other": other}
-    exec(compile(doors, "README.md", "exec"), names)  # noqa: S102
-    exec(compile(grids, "README.md", "exec"), names)  # noqa: S102
-    assert names["mean"].shape == (4,)
+    """In the folder of the example, with a pool that is drawn and judged."""
+    write_example(tmp_path / "example")
+    monkeypatch.chdir(tmp_path / "example")
+    warnings.simplefilter("ignore")  # notes, which commands print
+    draw(["a.run", "b.run", "c.run"], "graph", Queries(20, strata="size"), depth=5, seed=7, out="pool")
+    judge_by_truth(".", "pool/sheet.tsv")
+    (source,) = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    names = {}
+    exec(compile(source, "README.md", "exec"), names)  # noqa: S102
+    assert set(names["ranks"]) == {"a", "b", "c"}
 
 
 WRITTEN = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *SITE]

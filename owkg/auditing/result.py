@@ -1,10 +1,13 @@
 """What an audit found, as frames, with the assumptions that it rests on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 MODELS = {
     "model": pl.String,
@@ -233,6 +236,23 @@ class Audit:
         """(name, frame) of each table."""
         names = ("models", "pairs", "grid", "box", "facts", "power", "weights", "judged", "plans")
         return ((name, getattr(self, name)) for name in names)
+
+    def plot(
+        self,
+        *,
+        parts: str | Sequence[str] | None = None,
+        metric: str | None = None,
+        average: str | None = None,
+        pair: tuple[str, str] | None = None,
+    ) -> "matplotlib.figure.Figure":
+        """The figure of the audit: leaderboard, implied values by sparsity, and the map of a pair.
+
+        Args and errors are those of `owkg.plots.audit_figure`; by default all parts are drawn.
+        """
+        from owkg.plots.audits import PARTS, audit_figure
+
+        chosen = PARTS if parts is None else parts
+        return audit_figure(self, parts=chosen, metric=metric, average=average, pair=pair)
 
     def payload(self) -> dict[str, Any]:
         """Models, pairs, judgements and assumptions as JSON holds them."""

@@ -1,7 +1,7 @@
 """Triple classification in one call: `owkg.classify`."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,9 @@ from owkg.classification.measures import METRICS, NEED_NO_THRESHOLD
 from owkg.classification.table import LABELS, checked_triples
 from owkg.classification.thresholds import THRESHOLDS, fitted, predicted
 from owkg.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 _ALIASES = {
     "auc": "roc-auc",
@@ -45,6 +48,16 @@ class ClassificationResult(NamedTuple):
     thresholds: pl.DataFrame | None
     triples: pl.DataFrame
     pairs: pl.DataFrame | None = None
+
+    def plot(self) -> "matplotlib.figure.Figure":
+        """The figure of the ROC and precision-recall curves of each model.
+
+        Raises:
+            ValueError: if all triples, or none, are positive.
+        """
+        from owkg.plots.classification import classification_curves
+
+        return classification_curves(self.triples)
 
 
 def classify(

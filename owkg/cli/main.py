@@ -22,6 +22,7 @@ from owkg.cli.embeddings.rules import rules_app
 from owkg.cli.embeddings.train import train
 from owkg.cli.errors import called, heard, unheard
 from owkg.cli.graphs.chance import chance
+from owkg.cli.graphs.example import example
 from owkg.cli.graphs.family_tree import family_tree_app
 from owkg.cli.graphs.kg import kg_app
 from owkg.cli.graphs.sample import sample
@@ -52,7 +53,8 @@ app = group(
         accept,
         missing,
     ),
-    *(audit, ir, compare, stability, conformance, family_tree_app, sample, kg_app, ranks_app, rules_app),
+    *(audit, ir, compare, stability, conformance, example, family_tree_app, sample, kg_app, ranks_app),
+    rules_app,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

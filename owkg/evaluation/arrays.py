@@ -20,7 +20,8 @@ from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tiled
 from owkg.keys import settled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
-from owkg.models import MODELS, Trained
+from owkg.models import Trained
+from owkg.models.kinds import unscored
 
 # Tolerances other than 0. Below, differences of scores may be subnormal floats, which XLA takes for zero.
 _LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
@@ -110,11 +111,7 @@ def rank_arrays(
         if bad.any():
             row = int(rows[np.argmax(bad > 0)])
             name = named(row) if named else f"the {side} of triple {row}"
-            kind = MODELS.get(trained.model.name)
-            alone = f"; {kind.made_by} was not asked this query" if kind and kind.made_by else ""
-            raise ArgumentError(
-                "trained", f"must give scores that are finite, got NaN or infinity for {name}{alone}."
-            )
+            raise unscored(trained.model, name)
         done += len(rows)
         if on_progress:
             on_progress(done, len(triples))

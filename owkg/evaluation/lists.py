@@ -17,6 +17,7 @@ from owkg.keys import settled
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
 from owkg.models import Trained
+from owkg.models.kinds import unscored
 from owkg.ranks import known_sets
 
 # Of scores at a time, at least.
@@ -100,11 +101,7 @@ def top_answers(
         best, found, finite = top(entity[filled], relation[filled], *gone)
         if not (whole := np.asarray(finite)).all():
             at = int(filled[np.argmin(whole)])
-            raise ArgumentError(
-                "trained",
-                f"must give scores that are finite, got NaN or infinity for the {side} of "
-                f"entity {entity[at]}, relation {relation[at]}.",
-            )
+            raise unscored(trained.model, f"the {side} of entity {entity[at]}, relation {relation[at]}")
         answer[own], score[own] = (np.asarray(part)[: own.stop - begin] for part in (best, found))
     return TopAnswers(answer, score)
 

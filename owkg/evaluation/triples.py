@@ -12,6 +12,7 @@ from owkg.keys import settled
 from owkg.kg import KnowledgeGraph, joined_splits, relation_categories
 from owkg.kg.triples import labelled, triples_checked
 from owkg.models import Trained, score
+from owkg.models.kinds import unscored
 
 # Triples that are scored at a time, and numbers of their queries.
 _BLOCK, _NUMBERS = 2**14, 2**26
@@ -119,7 +120,5 @@ def scored_triples(
     bad = ~found["score"].is_finite()
     if bad.any():
         triple = " ".join(found.filter(bad).select("head", "relation", "tail").row(0))
-        raise ArgumentError(
-            "trained", f"must give scores that are finite, got NaN or infinity for {triple!r}."
-        )
+        raise unscored(trained.model, repr(triple))
     return found if name is None else found.select(pl.lit(name).alias("model"), pl.all())

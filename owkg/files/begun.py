@@ -36,6 +36,8 @@ _FOLDERS = re.compile(rf"\.owkg-{MARK}\.new")
 # Endings that say in which format a file is written.
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,16}")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+# Names that are tried before none is taken to be free.
+_TRIES = 100
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -92,13 +94,16 @@ def new_folder(name: Callable[[], Path], *, private: bool = False) -> Iterator[P
     Raises:
         OSError: if it cannot be made.
     """
+    tries = 0
     while True:
-        path = name()
+        path, tries = name(), tries + 1
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             path.mkdir(mode=0o700 if private else 0o777)
             descriptor = os.open(path, os.O_RDONLY | _NO_LINK) if fcntl else None
         except (FileExistsError, FileNotFoundError):
+            if tries == _TRIES:  # where none can be made at all, such as in /proc
+                raise
             continue
         if descriptor is None or (_lock(descriptor) is not False and path.exists()):
             break

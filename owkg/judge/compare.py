@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -42,6 +42,9 @@ from owkg.stats.bootstrap import checked_replicates
 from owkg.stats.corrections import benjamini_hochberg, holm
 from owkg.stats.power import detectable_difference
 from owkg.stats.rank_correlation import kendall_tau
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 DEFAULT = ("mrr", "hits@1", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
 """Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
@@ -84,6 +87,19 @@ class Comparison:
     def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
         """(name, frame) of each table."""
         return ((field.name, getattr(self, field.name)) for field in fields(self))
+
+    def plot(self, metrics: str | list[str] | None = None) -> "matplotlib.figure.Figure":
+        """The figure of the values with their intervals, a panel for each metric.
+
+        Args:
+            metrics: metrics to draw. Default: all that were compared.
+
+        Raises:
+            ValueError: if a metric was not compared.
+        """
+        from owkg.plots.values import values
+
+        return values(self.values, metrics=metrics)
 
     def __repr__(self) -> str:
         return "\n".join(f"{name}:\n{table}" for name, table in self.items() if len(table))

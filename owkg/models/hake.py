@@ -20,7 +20,7 @@ class HAKE:
     """Options of HAKE.
 
     Attributes:
-        dim: phases an entity, and as many moduli; a relation has a third as many again, biases.
+        dim: phases an entity, and as many moduli; a relation has as many biases too.
         margin: gamma, from which the distance is taken; above 0.
         modulus_weight: of the moduli, at the start.
         phase_weight: of the phases, at the start, for each unit of the width of the uniform law.

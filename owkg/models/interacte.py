@@ -18,7 +18,7 @@ class InteractE:
     """Options of InteractE.
 
     Attributes:
-        dim: reals an entity, and a relation; a multiple of width.
+        dim: reals an entity, and a relation; a multiple of height.
         height: rows of the picture of one embedding, each of dim / height numbers.
         kernel: rows and columns of a filter, an odd number.
         permutations: pictures, each of another order of the numbers.

@@ -87,8 +87,23 @@ def register_model(kind: object) -> None:
 def kind(name: object) -> Kind:
     """The kind of a name in `MODELS`; ValueError if there is none."""
     if not isinstance(name, str) or name not in MODELS:
-        raise ArgumentError("model", f"must be one of {', '.join(MODELS)}, got {name!r}.")
+        raise ArgumentError("model", f"must be one of {', '.join(trainable())}, got {name!r}.")
     return MODELS[name]
+
+
+def trainable() -> list[str]:
+    """The names of the kinds that `owkg.train` trains; another command makes the others."""
+    return [name for name, one in MODELS.items() if not one.made_by]
+
+
+def unscored(of: Model, what: str) -> ArgumentError:
+    """The error of a model whose score of `what`, in words, is no finite number."""
+    made_by = MODELS[of.name].made_by if of.name in MODELS else ""
+    why = f"; {made_by} was not asked this query, but with --splits all it is asked every one"
+    return ArgumentError(
+        "trained",
+        f"must give scores that are finite, got NaN or infinity for {what}{why if made_by else ''}.",
+    )
 
 
 def model(name: object, /, **options: object) -> Model:

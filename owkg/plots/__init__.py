@@ -1,1 +1,17 @@
-"""Figures and tables: what the simulation scripts share."""
+"""Figures of results, drawn by matplotlib without a screen: as PNG, SVG and PDF, and in notebooks."""
+
+from owkg.plots.audits import audit_figure
+from owkg.plots.classification import classification_curves
+from owkg.plots.figure import save_figure
+from owkg.plots.judging import sparse_against_full
+from owkg.plots.learning import learning_curves
+from owkg.plots.values import values
+
+__all__ = [
+    "audit_figure",
+    "classification_curves",
+    "learning_curves",
+    "save_figure",
+    "sparse_against_full",
+    "values",
+]

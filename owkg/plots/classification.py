@@ -1,30 +1,46 @@
 """A figure of triple classification: ROC and precision-recall curves."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from owkg.classification.measures import _average_precision, curve, roc_auc
 from owkg.errors import ArgumentError
-from owkg.plots.figure import COLOURS, figure, write_picture
+from owkg.plots.figure import COLOURS, figure, save_figure
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 # Points of a line: more cannot be seen.
 _POINTS = 2000
 
 
 def classification_figure(triples: pl.DataFrame, path: Path) -> None:
-    """Draws the ROC and the precision-recall curve of each model, and where its thresholds stand.
-
-    Args:
-        triples: of `owkg.classify(...).triples`; perhaps with the columns model and predicted.
-        path: .png, .pdf or .svg.
+    """The figure of `classification_curves`, written to `path`: .png, .pdf or .svg.
 
     Raises:
-        ValueError: if all triples, or none, are positive; or for another suffix.
+        ValueError: as `classification_curves`; or for another suffix.
     """
     if path.suffix not in (".png", ".pdf", ".svg"):
         raise ArgumentError("path", f"must end in .png, .pdf or .svg, got {path.name!r}.")
+    save_figure(classification_curves(triples), path)
+
+
+def classification_curves(triples: pl.DataFrame) -> "matplotlib.figure.Figure":
+    """ROC and precision-recall curves of each model, with points where its thresholds are.
+
+    Args:
+        triples: the `triples` of `owkg.classify`, or scored triples with the columns `label` and `score`, and
+            optionally `model` and `predicted`.
+
+    Returns:
+        The figure. Write it with `owkg.plots.save_figure`.
+
+    Raises:
+        ValueError: if all triples, or none, are positive.
+    """
     models = {"": triples}
     if "model" in triples.columns:
         models = {name: part for (name,), part in triples.group_by("model", maintain_order=True)}
@@ -56,4 +72,4 @@ def classification_figure(triples: pl.DataFrame, path: Path) -> None:
         right.set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.02))
         left.legend(loc="lower right")
         right.legend(loc="lower left")
-        write_picture(fig, path)
+        return fig

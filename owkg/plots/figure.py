@@ -1,21 +1,28 @@
 """The look of the figures, and how they are saved."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from owkg.files.storage import written_aside
-from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
+    import matplotlib.axes
     import matplotlib.figure
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+# Of the files of a figure.
+SUFFIXES = (".png", ".svg", ".pdf")
+# Dots per inch of a picture in a notebook.
+_SCREEN = 110
 
 _STYLE: Any = {
     "axes.grid": True,
@@ -46,32 +53,80 @@ def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -
     with mpl.rc_context(_STYLE):
         fig = Figure(figsize=size)
         FigureCanvasAgg(fig)
+        # IPython shows figures of pyplot only; this one is none of its.
+        vars(fig)["_repr_png_"] = partial(_png, fig)
         yield fig, fig.subplots(rows, columns, **options)
 
 
-def write_figure(fig: "matplotlib.figure.Figure", stem: Path) -> list[Path]:
-    """Writes `stem` as .png and .pdf and returns both paths."""
-    paths = [stem.with_name(stem.name + suffix) for suffix in (".png", ".pdf")]
-    for path in paths:
-        write_picture(fig, path)
+def save_figure(
+    fig: "matplotlib.figure.Figure", path: str | PathLike[str], *, dpi: float | None = None
+) -> list[Path]:
+    """The files of a figure, written: one for a path that ends in .png, .svg or .pdf, otherwise all three.
+
+    Equal figures give equal bytes: no file holds a date or a random name.
+
+    Args:
+        fig: figure to write, for example one that `owkg.plots.values` returns.
+        path: file to write (.png, .svg or .pdf), or the stem of three files. Folders are made where they are
+            missing.
+        dpi: dots per inch of a .png. Default: 160.
+
+    Returns:
+        The paths written, in the order .png, .svg, .pdf.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    import matplotlib as mpl
+
+    path = Path(path)
+    paths = [path] if path.suffix in SUFFIXES else [path.with_name(path.name + end) for end in SUFFIXES]
+    for one in paths:
+        # Made in memory: where the disk is full, what writes PDF does not say so.
+        content = BytesIO()
+        with mpl.rc_context(_STYLE):
+            more: dict[str, Any] = {} if dpi is None else {"dpi": dpi}
+            fig.savefig(content, format=one.suffix[1:], metadata=_SAID.get(one.suffix), **more)
+        with written_aside(one) as aside:
+            aside.write_bytes(content.getvalue())
     return paths
 
 
-def write_picture(fig: "matplotlib.figure.Figure", path: Path) -> None:
-    """Writes `path`, .png, .pdf or .svg; equal figures give equal bytes."""
-    # Made in memory: where the disk is full, what writes PDF does not say so.
+def _png(fig: "matplotlib.figure.Figure") -> bytes:
+    """The picture that a notebook shows of a figure."""
     content = BytesIO()
-    fig.savefig(content, format=path.suffix.removeprefix("."), metadata=_SAID.get(path.suffix))
-    with written_aside(path) as aside:
-        aside.write_bytes(content.getvalue())
+    fig.savefig(content, format="png", dpi=_SCREEN)
+    return content.getvalue()
 
 
-def save_figure(fig: "matplotlib.figure.Figure", stem: Path) -> list[Path]:
-    """As `write_figure`, and prints both paths."""
-    paths = write_figure(fig, stem)
-    for path in paths:
-        print(f"wrote {one_line(path)}")
-    return paths
+def label_ends(
+    panel: "matplotlib.axes.Axes", ends: Sequence[tuple[float, float, str, Any]], *, size: float = 7.5
+) -> None:
+    """Names at the right ends of lines, moved apart where they would overlap.
+
+    `ends` are (y, x, name, colour) of each line. The limits of the panel must be set.
+    """
+    low, high = panel.get_ylim()
+    height: float = panel.get_window_extent().height / panel.figure.dpi * 72  # points
+    least = 1.25 * size / height * (high - low)
+    placed: list[float] = []
+    order = sorted(ends, key=lambda end: end[0])
+    for y, *_ in order:
+        placed.append(max(y, placed[-1] + least) if placed else y)
+    # Pushed up together, they go down by as much as they were moved in the mean.
+    shift = float(np.mean([at - end[0] for at, end in zip(placed, order, strict=True)])) if placed else 0.0
+    for at, (_, x, name, colour) in zip(placed, order, strict=True):
+        panel.annotate(
+            name,
+            (x, at - shift),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=size,
+            color=colour,
+            annotation_clip=False,
+        )
+    panel.set_ylim(low, high)
 
 
 def panel_grid(count: int) -> tuple[int, int]:

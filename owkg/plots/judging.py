@@ -14,17 +14,21 @@ from scipy import stats
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, write_figure
+from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, save_figure
 from owkg.stats.discrimination import asl_area, asl_curve, discriminative_power
 from owkg.stats.rank_correlation import kendall_tau
 
 if TYPE_CHECKING:
     import matplotlib.axes
+    import matplotlib.figure
 
 _MARKERS = "os^DvPX"
 _STYLES = ("-", "--", ":", "-.")
 _REAL = (-np.inf, np.inf)
 _TAU = (-1.0, 1.0)
+# Names of `sparse_against_full`, and of its drawing.
+_OLD = {"full": "first", "sparse": "second"}
+_ENDS = ("_lower", "_upper")
 _MANY = 4  # panels; more are drawn smaller, in two rows
 
 
@@ -40,14 +44,14 @@ def depth_figure(
         xlabel, ylabel: of the axes.
 
     Returns:
-        The paths written, .png and .pdf.
+        The paths written: .png, .svg and .pdf.
 
     Raises:
         ValueError: if a column is missing, or a number of it is none or out of its range.
         OSError: if the files cannot be written.
     """
     checked = _checked(table, {"depth": (0, np.inf)}, {"tau": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
-    return _lines(checked, stem, x="depth", y="tau", xlabel=xlabel, ylabel=ylabel)
+    return save_figure(_lines(checked, x="depth", y="tau", xlabel=xlabel, ylabel=ylabel), stem)
 
 
 def stability_figure(
@@ -63,7 +67,7 @@ def stability_figure(
     the band. A null is a gap. All else as in `depth_figure`.
     """
     checked = _checked(table, {"share": (0, 1)}, {"mean": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
-    return _lines(checked, stem, x="share", y="mean", xlabel=xlabel, ylabel=ylabel)
+    return save_figure(_lines(checked, x="share", y="mean", xlabel=xlabel, ylabel=ylabel), stem)
 
 
 def asl_figure(
@@ -97,7 +101,7 @@ def asl_figure(
         # The curves fall from the upper left, so this corner is the emptiest.
         panel.legend(fontsize=7, loc="upper right")
 
-    return _panels(checked, stem, draw, size=(4.6, 3.6))
+    return save_figure(_panels(checked, draw, size=(4.6, 3.6)), stem)
 
 
 def ranking_figure(table: pl.DataFrame, stem: Path) -> list[Path]:
@@ -130,40 +134,97 @@ def ranking_figure(table: pl.DataFrame, stem: Path) -> list[Path]:
     _once(checked, "qrels")
     sets = checked["qrels"].n_unique()
     height = 0.9 + 0.22 * checked["system"].n_unique()
-    return _panels(checked, stem, draw, size=(2.2 + 1.1 * sets, height))
+    return save_figure(_panels(checked, draw, size=(2.2 + 1.1 * sets, height)), stem)
 
 
 def qrels_figure(
     table: pl.DataFrame, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
 ) -> list[Path]:
-    """Metrics of systems on two qrels, a point a system, with tau-b of the two rankings.
+    """Metrics of systems on two qrels, a point a system: `sparse_against_full` of any two qrels, written.
 
-    The line of equal readings is drawn where it crosses the panel. Larger values are taken as better; tau is
-    the same where smaller ones are. `table`: columns system, first, second, and panel if there are several.
-    All else as in `depth_figure`.
+    `table`: columns system, first, second, and panel if there are several; with first_lower, first_upper,
+    second_lower and second_upper, the ends of intervals. All else as in `depth_figure`.
     """
+    return save_figure(_against(table, xlabel, ylabel), stem)
+
+
+def sparse_against_full(
+    table: pl.DataFrame, *, xlabel: str = "complete test", ylabel: str = "incomplete test"
+) -> "matplotlib.figure.Figure":
+    """Values on an incomplete test against those on the complete one, a point for each system.
+
+    Both axes have one scale, so that systems on the grey line have equal values. The title has Kendall's
+    tau-b of the two rankings; larger values are taken as better, and tau is the same where smaller ones are.
+
+    Args:
+        table: columns `system`, `full` and `sparse`; `panel`, if there are several metrics or test sets; and
+            `full_lower`, `full_upper`, `sparse_lower` and `sparse_upper`, if there are intervals.
+        xlabel: label of the axis of `full`.
+        ylabel: label of the axis of `sparse`.
+
+    Returns:
+        The figure. Write it with `owkg.plots.save_figure`.
+
+    Raises:
+        ValueError: if a column is missing, a number of it is not finite, or a panel lacks a system.
+
+    Examples:
+        >>> table = pl.DataFrame({"system": ["a", "b"], "full": [0.6, 0.8], "sparse": [0.4, 0.3]})
+        >>> [panel.get_title() for panel in sparse_against_full(table).axes]
+        ['tau -1.000']
+    """
+    if not isinstance(table, pl.DataFrame):
+        raise ArgumentError("table", f"must be a polars frame with rows, got {table!r}.")
+    for name in ("full", "sparse"):
+        if name not in table.columns:
+            raise ArgumentError("table", f"must have the columns system, full, sparse; there is no {name}.")
+    new = {f"{old}{end}": f"{name}{end}" for old, name in _OLD.items() for end in ("", *_ENDS)}
+    return _against(table.rename(new, strict=False), xlabel, ylabel)
+
+
+def _against(table: pl.DataFrame, xlabel: str, ylabel: str) -> "matplotlib.figure.Figure":
     checked = _checked(table, {"first": _REAL, "second": _REAL}, {}, "system")
     _once(checked)
+    ends = [f"{name}{end}" for name in _OLD.values() for end in _ENDS]
+    given = [name for name in ends if name in checked.columns]
+    if given and len(given) < len(ends):
+        absent = next(name for name in ends if name not in given)
+        raise ArgumentError("table", f"must have the ends of all intervals or of none; there is no {absent}.")
     look = _looks(checked["system"], markers=True)
 
     def draw(part: pl.DataFrame, panel: "matplotlib.axes.Axes") -> None:
-        for name, first, second in part.select("system", "first", "second").rows():
-            marks = look[name] | {"ls": "", "ms": 6, "alpha": 0.85}
-            panel.plot(first, second, label=name, **marks)
-        panel.margins(0.08)
-        (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
-        if (start := max(left, low)) < min(right, high):
-            panel.axline((start, start), slope=1, color="0.6", lw=0.8, label="equal")
-            panel.set(xlim=(left, right), ylim=(low, high))
+        for row in part.iter_rows(named=True):
+            marks = look[row["system"]] | {"ls": "", "ms": 6, "alpha": 0.85}
+            panel.plot(row["first"], row["second"], label=row["system"], **marks)
+            errors = {}
+            for name, axis in (("first", "xerr"), ("second", "yerr")) if given else ():
+                low, high = (row[f"{name}{end}"] for end in _ENDS)
+                if low is not None and high is not None:
+                    errors[axis] = [[max(row[name] - low, 0.0)], [max(high - row[name], 0.0)]]
+            if errors:
+                at = row["first"], row["second"]
+                panel.errorbar(*at, **errors, fmt="none", ecolor=marks["color"], elinewidth=1)
+        _equal_axes(panel)
         tau = kendall_tau(part["first"].to_numpy(), part["second"].to_numpy()) if len(part) > 1 else np.nan
         shown = "no tau: all tied" if np.isnan(tau) else f"tau {float(tau):.3f}"
         panel.set(xlabel=xlabel, ylabel=ylabel)
         panel.set_title(f"{part['panel'][0]}: {shown}" if "panel" in part.columns else shown)
 
-    return _panels(checked, stem, draw, size=(3.3, 3.1), legend=True, titled=False)
+    return _panels(checked, draw, size=(3.3, 3.1), legend=True, titled=False)
 
 
-def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylabel: str) -> list[Path]:
+def _equal_axes(panel: "matplotlib.axes.Axes") -> None:
+    """The same limits on both axes, from 0 if no value is below it, and the line of equal values."""
+    ends = np.array([panel.get_xlim(), panel.get_ylim()])
+    low, high = float(ends.min()), float(ends.max())
+    shown = [panel.dataLim.x0, panel.dataLim.y0]
+    low = 0.0 if min(shown) >= 0 else low
+    panel.axline((high, high), slope=1, color="0.6", lw=0.8, label="equal")
+    panel.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+    panel.locator_params(nbins=5)
+
+
+def _lines(table: pl.DataFrame, *, x: str, y: str, xlabel: str, ylabel: str) -> "matplotlib.figure.Figure":
     """A line a metric, with a band where the table has its ends."""
     keys = [name for name in ("panel", "metric", x) if name in table.columns]
     if (twice := table.select(keys).is_duplicated()).any():
@@ -179,10 +240,6 @@ def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylab
                 lower, upper = (rows[end].cast(pl.Float64).to_numpy() for end in ("lower", "upper"))
                 panel.fill_between(rows[x], lower, upper, color=look[name]["color"], alpha=0.13, lw=0)
             panel.plot(rows[x], rows[y].cast(pl.Float64), lw=1.2, ms=3.5, label=name, **look[name])
-        low, high = panel.get_ylim()
-        if low < 0 < high:
-            panel.axhline(0, color="0.5", lw=0.8)
-        panel.set_ylim(max(low, -1.05), min(high, 1.05))
         place: Any = panel.get_subplotspec()
         locator: Any = panel.xaxis.get_major_locator()
         panel.set(xlabel=xlabel, ylabel=ylabel if place.is_first_col() else "")
@@ -190,26 +247,34 @@ def _lines(table: pl.DataFrame, stem: Path, *, x: str, y: str, xlabel: str, ylab
             locator.set_params(integer=True)
 
     panels = table["panel"].n_unique() if "panel" in table.columns else 1
+    size: dict[str, Any] = {"size": (3.6, 3.1)}
     if panels > _MANY:
-        return _panels(table, stem, draw, size=(2.5, 2.4), legend=True, grid=(2, -(-panels // 2)))
-    return _panels(table, stem, draw, size=(3.6, 3.1), legend=True)
+        size = {"size": (2.5, 2.4), "grid": (2, -(-panels // 2))}
+    fig = _panels(table, draw, **size, legend=True, sharey=True)
+    # One scale for all panels, so that their heights compare.
+    low, high = fig.axes[0].get_ylim()
+    fig.axes[0].set_ylim(max(low, -1.05), min(high, 1.05))
+    if low < 0 < high:
+        for panel in fig.axes:
+            panel.axhline(0, color="0.5", lw=0.8)
+    return fig
 
 
 def _panels(
     table: pl.DataFrame,
-    stem: Path,
     draw: Callable[[pl.DataFrame, Any], None],
     *,
     size: tuple[float, float],
     legend: bool = False,
     titled: bool = True,
     grid: tuple[int, int] | None = None,
-) -> list[Path]:
-    """A panel of each value of `panel`, and with `legend` one for all, beside them."""
+    **shared: bool,
+) -> "matplotlib.figure.Figure":
+    """A panel of each value of `panel`, and with `legend` one for all, at their side."""
     parts = _by(table, "panel") if "panel" in table.columns else {"": table}
     rows, columns = grid or panel_grid(len(parts))
     whole = (size[0] * columns + 1.5 * legend, size[1] * rows)
-    with figure(rows, columns, whole, squeeze=False) as (fig, axes):
+    with figure(rows, columns, whole, squeeze=False, **shared) as (fig, axes):
         entries: dict[str, Any] = {}
         for panel, (name, part) in zip(axes.flat, parts.items(), strict=False):
             draw(part, panel)
@@ -220,7 +285,7 @@ def _panels(
         blank_panels(axes, len(parts))
         if legend:
             fig.legend(entries.values(), entries, loc="outside right center", fontsize=8)
-        return write_figure(fig, stem)
+        return fig
 
 
 def _by(table: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:

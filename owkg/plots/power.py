@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from owkg.plots.figure import COLOURS, figure, write_picture
+from owkg.plots.figure import COLOURS, figure, save_figure
 
 _SETS = (("", "separate test sets", "-", "full"), ("_paired", "one test set", "--", "none"))
 
@@ -35,4 +35,4 @@ def focus_figure(metrics: Sequence[dict[str, Any]], frontier: Sequence[dict[str,
         panel.set(xscale="log", yscale="log", xlabel="focus: 1 / expected browsing depth")
         panel.set_ylabel("required queries")
         panel.legend(loc="upper left")
-        write_picture(fig, path)
+        save_figure(fig, path)

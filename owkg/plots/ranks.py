@@ -10,7 +10,7 @@ import polars as pl
 from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.metrics import Tasks, part_of, tasks_of
-from owkg.plots.figure import figure, panel_grid, write_figure
+from owkg.plots.figure import figure, panel_grid, save_figure
 from owkg.plots.histogram import draw_histograms
 from owkg.plots.probe import draw_lines, draw_order, draw_surfaces, probe_surface
 from owkg.ranks import RankTable
@@ -19,7 +19,7 @@ from owkg.ranks.table import RELATION
 
 
 def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> list[Path]:
-    """Draws rank tables, a panel or a line a model, into PNG and PDF files.
+    """Draws rank tables, a panel or a line a model, into PNG, SVG and PDF files.
 
     - `rank_histogram`: the ranks on a logarithmic axis, beside those of a random ranking.
     - `probe_surface`: PROBE over sharpness and robustness, where every table has the column `popularity`;
@@ -44,23 +44,23 @@ def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> li
     size = (max(5.2, 3.9 * columns), 3.2 * rows)
     with figure(rows, columns, size, squeeze=False, sharey=True) as (fig, axes):
         draw_histograms(models, axes)
-        paths = write_figure(fig, folder / "rank_histogram")
+        paths = save_figure(fig, folder / "rank_histogram")
     if any(tasks.popularity is None for tasks in models.values()):
         lines = {name: probe_surface(tasks, robustness=(0.0,))[:, 0] for name, tasks in models.items()}
         with figure(1, 1, (6.4, 4)) as (fig, panel):
             draw_lines(lines, panel)
-            return paths + write_figure(fig, folder / "probe_sharpness")
+            return paths + save_figure(fig, folder / "probe_sharpness")
     surfaces = {name: probe_surface(tasks)[0] for name, tasks in models.items()}
     with figure(rows, columns, (max(6, 4.2 * columns), 3.7 * rows), squeeze=False, sharey=True) as (
         fig,
         axes,
     ):
         draw_surfaces(surfaces, axes, fig)
-        paths += write_figure(fig, folder / "probe_surface")
+        paths += save_figure(fig, folder / "probe_surface")
     if len(surfaces) > 1:
         with figure(1, 1, (6.4, 4.6)) as (fig, panel):
             draw_order(surfaces, panel)
-            paths += write_figure(fig, folder / "probe_order")
+            paths += save_figure(fig, folder / "probe_order")
     return paths
 
 

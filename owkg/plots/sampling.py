@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from owkg.plots.figure import COLOURS, figure, write_picture
+from owkg.plots.figure import COLOURS, figure, save_figure
 from owkg.sampling import OpenWorld
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _WIDTH = 2
 
 
 def draw_card(world: OpenWorld, card: dict[str, Any], path: Path) -> None:
-    """Draws two panels into `path`, a PNG or PDF file.
+    """Draws two panels into `path`, a PNG, SVG or PDF file.
 
     - The answers of each query in the full test against those in the sparse test, beside the line of slope
       alpha. Dots are spread within their whole numbers, so that equal queries are seen as many.
@@ -27,7 +27,7 @@ def draw_card(world: OpenWorld, card: dict[str, Any], path: Path) -> None:
         _draw_answers(world, card, left)
         _draw_relations(card, right)
         fig.suptitle(f"density {world.design.density:g}, {card['parameters']['missing']['model']} model")
-        write_picture(fig, path)
+        save_figure(fig, path)
 
 
 def _draw_answers(world: OpenWorld, card: dict[str, Any], panel: "matplotlib.axes.Axes") -> None:

@@ -114,7 +114,8 @@ def mine(
     total = sum(walks[body] for body in bodies)
     if on_estimate is not None:
         left = sum(count > _BODY_WALKS for count in walks.values())
-        also = f"; {left:,} bodies with more than {_BODY_WALKS:,} walks are left out" if left else ""
+        many = "1 body" if left == 1 else f"{left:,} bodies"
+        also = f"; left out: {many} with more than {_BODY_WALKS:,} walks" if left else ""
         on_estimate(f"{len(bodies):,} bodies with {total:,} walks along facts{also}")
     if total > _ALL_WALKS:
         raise ArgumentError(
@@ -164,7 +165,7 @@ def _cyclic(
     pairs, starts = np.unique(keys[order], return_index=True)
     relations, ends = paths.facts[order, 1], np.append(starts[1:], len(keys))
     rows: list[tuple[int, ...]] = []
-    length = max(map(len, bodies))
+    length = max(map(len, bodies), default=1)
     for i, (body, counts) in enumerate(_each(paths, bodies)):
         tell(i + 1, len(bodies))
         if counts.nnz < least:

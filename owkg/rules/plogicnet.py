@@ -96,7 +96,9 @@ def plogicnet(
     shape = (rules.body[:, 1:] < 0).all(1) | (rules.body < graph.num_relations).all(1)
     rules = rules.some(shape & (rules.support >= precision * rules.bodies))
     if not len(rules.head):
-        raise ArgumentError("precision", f"leaves no rule of this graph: make it smaller than {precision}.")
+        raise ArgumentError(
+            "precision", f"leaves no rule of this graph: make it, {precision}, or `min_support` smaller."
+        )
     rules = rules.some(np.argsort(-rules.confidence, kind="stable"))
     hidden = hidden_of(graph, rules)
     weight, added = rules.support / rules.bodies, np.empty((0, 3), np.int32)

@@ -85,7 +85,9 @@ def rnnlogic(
         checks.whole(name, value, 1)
     found = mine(graph, length=length, constants=False, seed=seed, **mining)  # pyright: ignore[reportArgumentType]
     if not len(found.head):
-        raise ArgumentError("min_confidence", "leaves no rule r(X,Y) of this graph: make it smaller.")
+        raise ArgumentError(
+            "min_confidence", "leaves no rule r(X,Y) of this graph: make it or `min_support` smaller."
+        )
     paths, generator = Paths(graph), Generator(graph.num_relations, length, seed)
     found = found.some(best_of_each(found.head, found.confidence, 2 * per_relation))
     asked = queries_of(graph, ["train"])

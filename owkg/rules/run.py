@@ -388,7 +388,9 @@ def _mined(
         graph, **given, constants=constants, on_estimate=on_estimate, on_progress=tell("Mining rules")
     )
     if not len(rules.head):
-        raise ArgumentError("min_confidence", "leaves no rule of this graph: make it smaller.")
+        raise ArgumentError(
+            "min_confidence", "leaves no rule of this graph: make it or `min_support` smaller."
+        )
     rules = rules.some(np.argsort(-rules.confidence, kind="stable"))
     return Learnt(rules, None, partial(predict, graph, rules, aggregate=aggregate))
 

@@ -61,16 +61,21 @@ class Sizes(NamedTuple):
     batch_answers: tuple[int, ...]
 
 
+def require_trainable(config: Training) -> None:
+    """ArgumentError if the model is none that is trained."""
+    if made_by := MODELS[config.model].made_by:
+        raise ArgumentError(
+            "model", f"must be one that is trained, got {config.model!r}: {made_by} makes it."
+        )
+
+
 def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueries, ...], Sizes]:
     """The queries of the split train of each side, and their sizes.
 
     Raises:
         ValueError: if there is no train split or nothing in it, or no entity is left to draw negatives from.
     """
-    if made_by := MODELS[config.model].made_by:
-        raise ArgumentError(
-            "model", f"must be one that is trained, got {config.model!r}: {made_by} makes it."
-        )
+    require_trainable(config)
     facts = kg.joined_splits(graph, ["train"])
     if not len(facts):
         raise ArgumentError("graph", "must have triples in train, got none.")

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -46,8 +46,12 @@ from owkg.train.folder import (
 from owkg.train.hosts import by_each, by_first, largest, require_equal
 from owkg.train.layout import layout_of, unpadded_on_all
 from owkg.train.loop import Row, best_step, snapshots
+from owkg.train.queries import require_trainable
 from owkg.train.run_lock import alone, interrupts
 from owkg.train.state import State, state_shape
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 
 class Run(NamedTuple):
@@ -71,6 +75,19 @@ class Run(NamedTuple):
     graph_folder: Path | None
     reading: Reading
     path: pl.DataFrame
+
+    def plot(self, metric: str | None = None) -> "matplotlib.figure.Figure":
+        """The figure of the learning curves: loss and validation metric by epoch, the best step marked.
+
+        Args:
+            metric: validation metric to draw, such as "hits@10". Default: the one that chooses the best step.
+
+        Raises:
+            ValueError: if the training recorded nothing.
+        """
+        from owkg.plots.learning import learning_curves
+
+        return learning_curves(self.path, metric=metric or self.config.valid_metric, best=self.step)
 
 
 @reproducible
@@ -125,6 +142,7 @@ def train(
     """
     if resume and overwrite:
         raise ArgumentError("overwrite", "must not be given with `resume`: the run is gone on with.")
+    require_trainable(config)
     moments = frozenset(watched)
     layout = layout_of(config, graph_checked(graph).num_entities, devices)
     require_equal("configuration or graph", config_text(config) + json.dumps(facts_checksums(graph)))

@@ -40,7 +40,9 @@ def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step:
     """Raises an error for what is missing or too much, before anything is read."""
     if run is not None and file is None:
         if not run.is_dir():
-            raise ValueError(f"{run}: must be a folder that owkg train wrote, and there is no such folder.")
+            raise ValueError(
+                f"{run}: must be a folder that owkg train or owkg rules wrote, and there is no such folder."
+            )
         return
     if file is None or run is not None:
         raise ValueError("name either RUN, a folder of owkg train, or --embeddings.")

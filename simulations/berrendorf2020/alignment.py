@@ -26,9 +26,9 @@ from owkg.align.gcn import NORMALISATIONS, adjacency
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import writable_folder, written_aside
 from owkg.kg import KnowledgeGraph
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.terminal.progress import progress
-from simulations.script import Out, Quick, Seed, data_folder, save_table
+from simulations.script import Out, Quick, Seed, data_folder, save_figure, save_table
 
 METRICS = ("mr", "hits@1", "hits@10", "amri", "amrr")
 TRAINED, RAW = "gcn-align", "raw"

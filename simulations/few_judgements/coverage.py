@@ -10,11 +10,11 @@ import typer
 
 from owkg.files.parquet import read_parquet
 from owkg.files.storage import writable_folder, written_aside
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.terminal.progress import progress
 from simulations.few_judgements.replays import DESIGNS, replayed, sizes_of
 from simulations.few_judgements.worlds import KINDS, WORLDS, world
-from simulations.script import Out, Quick, Seed, save_table
+from simulations.script import Out, Quick, Seed, save_figure, save_table
 
 # In the popular world answers are missing by popularity.
 SETTINGS = [

@@ -18,10 +18,10 @@ import polars as pl
 
 from owkg.files.storage import writable_folder
 from owkg.metrics import Tasks, Ties, evaluate, metric, tasks
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.terminal.progress import progress
 from simulations.hoyt2022.published import CLOSED, DRAWS, chance_levels, published_chance
-from simulations.script import Out, Quick, save_table
+from simulations.script import Out, Quick, save_figure, save_table
 from simulations.yang2022.published import agreement
 
 # Each metric, and what its index is called.

@@ -1,5 +1,6 @@
 """Metrics of checkpoints by query, on the full and on sparse test sets."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,8 @@ FULL = "full"
 
 SPARSE, CORRELATED = "sparse", "correlated"
 """Test sets of which facts are missing: at random, and by the predictions of a model."""
+
+_PUBLISHED_DENSITY = 0.75
 
 
 class Curves(NamedTuple):
@@ -33,6 +36,11 @@ class Curves(NamedTuple):
     config: Int32[np.ndarray, "checkpoints"]
     step: Int64[np.ndarray, "checkpoints"]
     values: dict[str, Float32[np.ndarray, "metrics checkpoints queries"]]
+
+
+def nearest_published(curves: Iterable[Curves]) -> Curves:
+    """The curves whose density is the nearest to that of the figures of one density, 0.75."""
+    return min(curves, key=lambda one: abs(one.density - _PUBLISHED_DENSITY))
 
 
 def without(curves: Curves, label: str) -> Curves:

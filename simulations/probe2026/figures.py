@@ -20,12 +20,12 @@ from owkg.files.storage import writable_folder
 from owkg.kg import KnowledgeGraph, entity_popularity
 from owkg.metrics import Ties, Weighting, evaluate, metric, probe, tasks, tasks_of
 from owkg.metrics.query_sums import task_weight
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.plots.histogram import binned_ranks, rank_edges
 from owkg.plots.ranks import rank_figures
 from simulations.probe2026.table2 import ROBUSTNESS, SHARPNESS, SYSTEMS
 from simulations.rank_tables import DataSet, Graphs, Seeds, Tables, data_sets
-from simulations.script import Out, Quick, save_table
+from simulations.script import Out, Quick, save_figure, save_table
 
 
 def by_rank(one: DataSet) -> pl.DataFrame:

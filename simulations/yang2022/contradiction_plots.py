@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from owkg.plots.figure import COLOURS, figure, write_figure
+from owkg.plots.figure import COLOURS, figure, save_figure
 from simulations.open_world.curves import SPARSE, Curves
 from simulations.yang2022.claims import ALL, claim
 from simulations.yang2022.curve_plots import looks, shown_name
 from simulations.yang2022.inconsistency import Apart, Contradiction, larger_is_better, largest_contradiction
-from simulations.yang2022.selection import Selection, checked_curves, selected
+from simulations.yang2022.selection import checked_curves, selected
 
+# Of the 95 % region of two means: the quantile of a chi-squared of two degrees of freedom.
+_REGION = -2 * np.log(0.05)
 _NAMES = {"sparse": "independent", "correlated": "correlated"}
 _SHARES = {
     "inconsistent": "pairs in the wrong order beyond error",
@@ -47,10 +49,12 @@ def contradicted(
 def draw_contradiction(
     curves: Curves, panel: Any, *, metric: str, test_set: str, found: Contradiction
 ) -> None:
-    """Both curves around the checkpoint that is overrated, and those that are better and read worse.
+    """The two checkpoints with the regions in which their means lie, and the quadrant of wrong orders.
 
-    Error bars are one standard error over queries; that of a difference is smaller, as both answer the
-    same queries.
+    An ellipse is the 95 % region of both means over other queries. In the grey quadrant a model is better
+    than the worse one on the full test and worse on the other; small points are the other checkpoints of the
+    better one's configuration that lie there. Both test sets ask the same queries, so that differences are
+    surer than the ellipses say: the title has their standard errors.
 
     Args:
         curves: of one density.
@@ -58,53 +62,69 @@ def draw_contradiction(
         metric, test_set: as in `largest_contradiction`.
         found: by it.
     """
+    from matplotlib.patches import Ellipse, Rectangle
+
     chosen = selected(curves, metric, test_set)
-    mean = [values.mean(axis=1, dtype=np.float64) for values in chosen]
-    error = _errors(chosen)
+    mean = np.stack([values.mean(axis=1, dtype=np.float64) for values in chosen])
     by_label = looks([curves])
-    better = contradicted(curves, metric, test_set, found)
-    for checkpoints, marker, what in (
-        (np.array([found.worse]), "s", "worse, reads better"),
-        (better, "o", f"better, read{'s' if len(better) == 1 else ''} worse"),
-    ):
-        config = int(curves.config[checkpoints[0]])
-        label = curves.labels[config]
-        look = by_label[label]
+    others = contradicted(curves, metric, test_set, found)
+    corners = []
+    for at, marker in ((found.worse, "s"), (found.better, "o")):
+        config = int(curves.config[at])
+        look, label = by_label[curves.labels[config]], curves.labels[config]
         # Two configurations of one model share a colour, so the second gets another.
         colour = look.colour if marker == "o" or _models_differ(curves, found) else "0.2"
         own = np.flatnonzero(curves.config == config)
         own = own[np.argsort(curves.step[own], kind="stable")]
-        panel.plot(mean[0][own], mean[1][own], ls=look.style, color=colour, lw=1, alpha=0.6, label=label)
-        panel.errorbar(
-            mean[0][checkpoints],
-            mean[1][checkpoints],
-            xerr=error[0][checkpoints],
-            yerr=error[1][checkpoints],
-            fmt=marker,
-            color=colour,
-            ms=4,
-            lw=0.7,
-            label=f"{label}: {what}",
+        panel.plot(*mean[:, own], ls=look.style, color=colour, lw=0.9, alpha=0.45)
+        if marker == "o":
+            panel.plot(*mean[:, others], "o", color=colour, ms=2.5, alpha=0.6, ls="")
+        panel.plot(*mean[:, [at]], marker, color=colour, ms=7, label=label)
+        width, height, angle = _ellipse(np.stack([values[at] for values in chosen]))
+        centre = float(mean[0, at]), float(mean[1, at])
+        panel.add_patch(Ellipse(centre, width, height, angle=angle, fc=colour, ec=colour, alpha=0.22, lw=1))
+        spread = np.array([values[at].std(ddof=1, dtype=np.float64) for values in chosen])
+        half = np.sqrt(_REGION / chosen.full.shape[1]) * spread
+        above = mean[0, at], mean[1, at] + half[1]
+        panel.annotate(
+            label, above, (0, 5), textcoords="offset points", ha="center", weight="bold", color=colour
         )
-    shown = np.append(better, found.worse)
-    for values, errors, limits in ((mean[0], error[0], panel.set_xlim), (mean[1], error[1], panel.set_ylim)):
-        low, high = (values[shown] - errors[shown]).min(), (values[shown] + errors[shown]).max()
-        limits(low - 0.25 * (high - low), high + 0.25 * (high - low))
-    name = shown_name(curves, metric)
-    at = mean[0][found.worse], mean[1][found.worse]
-    panel.axvline(at[0], color="0.5", lw=0.6, ls=":")
-    panel.axhline(at[1], color="0.5", lw=0.6, ls=":")
-    panel.set(
-        xlabel=f"{name}, full test",
-        ylabel=f"{name}, {test_set} test",
-        title=f"density {curves.density:g}: {len(better)} better checkpoints read worse\n"
-        f"the clearest by {found.z_full:.1f} and {found.z_sparse:.1f} standard errors",
+        corners += [mean[:, at] - half, mean[:, at] + half]
+    low, high = np.min(corners, axis=0), np.max(corners, axis=0)
+    low, high = low - 0.3 * (high - low), high + 0.3 * (high - low)
+    panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    x, y = mean[:, found.worse]
+    # Towards better values on the full test, and towards worse ones on the other.
+    right = larger_is_better(curves, metric)
+    corner = (x, low[1]) if right else (low[0], y)
+    size = (high[0] - x, y - low[1]) if right else (x - low[0], high[1] - y)
+    panel.add_patch(Rectangle(corner, *size, fc="0.93", ec="0.6", ls=":", lw=0.8, zorder=0))
+    panel.text(
+        0.98 if right else 0.02,
+        0.03 if right else 0.97,
+        f"better on the full test,\nworse on the {test_set} test",
+        transform=panel.transAxes,
+        ha="right" if right else "left",
+        va="bottom" if right else "top",
+        color="0.3",
     )
-    panel.legend(fontsize=8, loc="best")
+    name = shown_name(curves, metric)
+    panel.grid(visible=False)
+    panel.set(xlabel=f"{name}, full test", ylabel=f"{name}, {test_set} test")
+    better, worse = (curves.labels[int(curves.config[at])] for at in (found.better, found.worse))
+    panel.set_title(
+        f"{better} is better than {worse} by {found.z_full:.1f} standard errors,\n"
+        f"and worse by {found.z_sparse:.1f} on the {test_set} test (density {curves.density:g})",
+        loc="left",
+    )
 
 
-def _errors(chosen: Selection) -> list[np.ndarray]:
-    return [values.std(axis=1, ddof=1, dtype=np.float64) / np.sqrt(values.shape[1]) for values in chosen]
+def _ellipse(values: Float[np.ndarray, "2 queries"]) -> tuple[float, float, float]:
+    """(width, height, angle in degrees) of the 95 % region of the means of two values over queries."""
+    covariance = np.cov(values.astype(np.float64)) / values.shape[1]
+    sizes, axes = np.linalg.eigh(covariance)
+    along = 2 * np.sqrt(_REGION * np.maximum(sizes, 0))
+    return float(along[1]), float(along[0]), float(np.degrees(np.arctan2(axes[1, 1], axes[0, 1])))
 
 
 def _models_differ(curves: Curves, found: Contradiction) -> bool:
@@ -120,7 +140,7 @@ def contradiction_figure(
     test_set: str = "sparse",
     apart: Any = Apart.CONFIGURATION,
 ) -> list[Path]:
-    """The largest contradiction in close-up: Figure 4 of Yang et al. (2022).
+    """The largest contradiction: Figure 4 of Yang et al. (2022).
 
     Args:
         curves: of one density.
@@ -130,7 +150,7 @@ def contradiction_figure(
         apart: "configuration" or "model": what the two checkpoints must not share.
 
     Returns:
-        The paths written, .png and .pdf; none if the test set contradicts no order.
+        The paths written: .png, .svg and .pdf; none if the test set contradicts no order.
 
     Raises:
         ValueError: if a name is not known, or the curves do not hold together.
@@ -141,7 +161,7 @@ def contradiction_figure(
         return []
     with figure(1, 1, (6, 4.4)) as (fig, panel):
         draw_contradiction(curves, panel, metric=metric, test_set=test_set, found=found)
-        return write_figure(fig, stem)
+        return save_figure(fig, stem)
 
 
 def draw_by_density(table: pl.DataFrame, panel: Any, *, metric: str, share: str = "inconsistent") -> None:
@@ -263,7 +283,7 @@ def share_figures(
         shares: claims about pairs, two files each.
 
     Returns:
-        The paths written, .png and .pdf.
+        The paths written: .png, .svg and .pdf.
 
     Raises:
         ValueError: if a name is not known.
@@ -276,9 +296,9 @@ def share_figures(
     for share in shares:
         with figure(1, 1, (5.6, 3.8)) as (fig, panel):
             draw_by_density(table, panel, metric=metric, share=share)
-            paths += write_figure(fig, folder / f"{share}_by_density")
+            paths += save_figure(fig, folder / f"{share}_by_density")
         count = table["metric"].n_unique()
         with figure(1, 1, (7, 1.6 + 0.28 * count)) as (fig, panel):
             draw_by_metric(table, panel, density=drawn, share=share)
-            paths += write_figure(fig, folder / f"{share}_by_metric")
+            paths += save_figure(fig, folder / f"{share}_by_metric")
     return paths

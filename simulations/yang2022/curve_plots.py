@@ -1,14 +1,14 @@
 """Curves of the sparse metric against the full one: by density, test set and metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, write_figure
-from simulations.open_world.curves import Curves
+from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid, save_figure
+from simulations.open_world.curves import FULL, Curves, nearest_published
 from simulations.yang2022.selection import checked_curves, metric_index, selected
 
 _STYLES: tuple[Any, ...] = (
@@ -23,17 +23,22 @@ _STYLES: tuple[Any, ...] = (
 )
 # Points of a panel beyond which a PDF holds its lines as a picture.
 _MANY = 4000
-# Of a PNG, and the dots per inch below which it is not made smaller.
-_MOST_BYTES, _LEAST_DPI = 300_000, 72.0
+# Of a PNG; its dots per inch, and those below which it is not made smaller.
+_MOST_BYTES, _DPI, _LEAST_DPI = 300_000, 160.0, 72.0
 _BAND = "95 % of resampled test sets"
 _THEORY = "theory"
+_OTHERS = "other models"
+_HIGHLIGHTED = 3
+# Metrics of a figure by metric, where the curves have them.
+_SHOWN = ("mrr", "hits@10", "p-mrr@1/4", "probe@0")
 
 
 class Look(NamedTuple):
-    """How the line of a configuration looks."""
+    """How the line of a configuration looks; one that is not highlighted is grey, and not named by itself."""
 
     colour: str
     style: Any
+    highlighted: bool = True
 
 
 class Layer(NamedTuple):
@@ -48,8 +53,30 @@ class Layer(NamedTuple):
     theory: Float[np.ndarray, "2 points"] | None = None
 
 
-def looks(curves: Sequence[Curves]) -> dict[str, Look]:
-    """A colour a model, a line style a configuration of it, the same in every panel; by label.
+def highlighted(curves: Curves, metric: str) -> tuple[str, ...]:
+    """Up to three labels: the configurations that are the best, in the middle and the worst at the end.
+
+    Args:
+        curves: curves of one density.
+        metric: one of `curves.metrics`, on the full test.
+    """
+    full = curves.values[FULL][metric_index(curves, metric)].mean(axis=1, dtype=np.float64)
+    last = {}
+    for config in np.unique(curves.config):
+        own = np.flatnonzero(curves.config == config)
+        last[curves.labels[config]] = full[own[curves.step[own].argmax()]]
+    order = sorted(last, key=lambda label: -last[label])
+    if len(order) <= _HIGHLIGHTED:
+        return tuple(label for label in curves.labels if label in last)
+    return order[0], order[len(order) // 2], order[-1]
+
+
+def looks(curves: Sequence[Curves], only: Collection[str] | None = None) -> dict[str, Look]:
+    """A colour for each model, a line style for each configuration of it, the same in every panel; by label.
+
+    Args:
+        curves: curves of each density.
+        only: labels to highlight; the others are grey. Default: all.
 
     Raises:
         ValueError: if a label stands for two models.
@@ -61,10 +88,14 @@ def looks(curves: Sequence[Curves]) -> dict[str, Look]:
                 raise ValueError(
                     f"`curves` must have one model a label, got {models[label]} and {model} for {label}."
                 )
-    names = list(dict.fromkeys(models.values()))
+    shown = {label: model for label, model in models.items() if only is None or label in only}
+    names = list(dict.fromkeys(shown.values()))
     seen = dict.fromkeys(names, 0)
     found = {}
     for label, model in models.items():
+        if label not in shown:
+            found[label] = Look("0.75", "-", False)
+            continue
         found[label] = Look(COLOURS[names.index(model) % len(COLOURS)], _STYLES[seen[model] % len(_STYLES)])
         seen[model] += 1
     return found
@@ -79,7 +110,7 @@ def draw_curves(
     test_set: str = "sparse",
     layer: Layer | None = None,
 ) -> None:
-    """One line a configuration, along its training, and the diagonal where both tests agree.
+    """A line for each configuration, along its training, and the diagonal where both tests agree.
 
     Args:
         curves: of one density.
@@ -94,19 +125,29 @@ def draw_curves(
     corner = float(min(full.min(), sparse.min()))
     panel.axline((corner, corner), slope=1, color="0.6", lw=0.8, label="sparse = full")
     many = len(full) > _MANY
-    for config, label in enumerate(curves.labels):
+    # What is highlighted is named first, and lies above the others.
+    order = sorted(range(len(curves.labels)), key=lambda i: not by_label[curves.labels[i]].highlighted)
+    for config in order:
+        label = curves.labels[config]
         own = np.flatnonzero(curves.config == config)
         if not len(own):
             continue
         own, look = own[np.argsort(curves.step[own], kind="stable")], by_label[label]
-        if layer.band is not None:
+        if layer.band is not None and look.highlighted:
             rising = own[np.argsort(full[own], kind="stable")]
             lower, upper = layer.band[:, rising]
             panel.fill_between(
                 full[rising], lower, upper, color=look.colour, alpha=0.12, lw=0, rasterized=many
             )
         panel.plot(
-            full[own], sparse[own], ls=look.style, color=look.colour, lw=1.1, label=label, rasterized=many
+            full[own],
+            sparse[own],
+            ls=look.style,
+            color=look.colour,
+            lw=1.4 if look.highlighted else 0.8,
+            zorder=2 if look.highlighted else 1.5,
+            label=label if look.highlighted else _OTHERS,
+            rasterized=many,
         )
     if layer.theory is not None:
         panel.plot(*layer.theory, color="0.15", lw=1.4, ls=(0, (4, 2)), label=_THEORY)
@@ -145,10 +186,11 @@ class _Panel(NamedTuple):
     layer: Layer | None = None
 
 
-def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool) -> list[Path]:
-    """Draws the panels, with limits of their own or shared, and writes the figure."""
+def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool, unit: bool = False) -> list[Path]:
+    """Draws the panels, with limits of their own or shared, or with 0 to 1 on all axes, and writes them."""
     rows, columns = panel_grid(len(panels))
-    by_label = looks([panel.curves for panel in panels])
+    only = highlighted(nearest_published(panel.curves for panel in panels), panels[0].metric)
+    by_label = looks([panel.curves for panel in panels], only)
     size = (3.5 * columns + 1.9, 3.2 * rows)
     with figure(rows, columns, size, squeeze=False, sharex=shared, sharey=shared) as (fig, axes):
         for at, each in zip(axes.flat, panels, strict=False):
@@ -156,6 +198,12 @@ def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool) -> list[Path]
                 each.curves, at, by_label, metric=each.metric, test_set=each.test_set, layer=each.layer
             )
             at.set_title(each.title)
+        for at, each in zip(axes.flat, panels, strict=False):
+            if min(float(values.min()) for values in selected(each.curves, each.metric, each.test_set)) >= 0:
+                at.set_xlim(left=0)
+                at.set_ylim(bottom=0)
+            if unit:
+                at.set(xlim=(0, 1), ylim=(0, 1), xlabel="full test", ylabel=f"{each.test_set} test")
             if shared and rows * columns == len(panels):
                 at.label_outer()
         used = list(axes.flat)[: len(panels)]
@@ -165,18 +213,14 @@ def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool) -> list[Path]
 
 
 def _written(fig: Any, stem: Path) -> list[Path]:
-    """As `write_figure`, with a coarser PNG where many panels would make it large."""
-    import matplotlib as mpl
-
-    dpi = float(mpl.rcParams["savefig.dpi"])
-    while True:
-        with mpl.rc_context({"savefig.dpi": dpi}):
-            paths = write_figure(fig, stem)
-        size = paths[0].stat().st_size
-        if size <= _MOST_BYTES or dpi <= _LEAST_DPI:
-            return paths
+    """The files of a figure, with a coarser PNG where many panels would make it large."""
+    paths = save_figure(fig, stem)
+    dpi = _DPI
+    while (size := paths[0].stat().st_size) > _MOST_BYTES and dpi > _LEAST_DPI:
         # Bytes grow more slowly than pixels: a little more than the square root.
         dpi = max(_LEAST_DPI, 0.9 * dpi * (_MOST_BYTES / size) ** 0.6)
+        save_figure(fig, paths[0], dpi=dpi)
+    return paths
 
 
 def density_figure(
@@ -197,7 +241,7 @@ def density_figure(
         layers: what lies behind the curves of each.
 
     Returns:
-        The paths written, .png and .pdf.
+        The paths written: .png, .svg and .pdf.
 
     Raises:
         ValueError: if a name is not known, the curves do not hold together, or a layer does not fit.
@@ -240,20 +284,26 @@ def correlation_figure(
 def metric_figure(
     curves: Curves, stem: Path, *, metrics: Sequence[str] | None = None, test_set: str = "sparse"
 ) -> list[Path]:
-    """Sparse against full, a panel a metric, at one density: Figure 5b of Yang et al. (2022).
+    """Sparse against full, a panel for each metric, at one density: Figure 5b of Yang et al. (2022).
+
+    All axes go from 0 to 1 if the values do.
 
     Args:
         curves: of one density.
         stem: of the files.
-        metrics: some of `curves.metrics`; None: all.
+        metrics: some of `curves.metrics`. Default: MRR, Hits@10, p-MRR at 1/4 and PROBE of sharpness 0, or
+            all metrics if the curves lack one of them.
         test_set: one of `curves.values` but the full one.
 
     Returns, Raises: as `density_figure`.
     """
-    metrics = curves.metrics if metrics is None else metrics
+    if metrics is None:
+        metrics = _SHOWN if {*_SHOWN} <= {*curves.metrics} else curves.metrics
     _checked_all([curves], metrics, [test_set])
     panels = [_Panel(curves, metric, test_set, shown_name(curves, metric)) for metric in metrics]
-    return _figure(panels, stem, shared=False)
+    chosen = (selected(curves, metric, test_set) for metric in metrics)
+    unit = all(values.min() >= 0 and values.max() <= 1 + 1e-6 for pair in chosen for values in pair)
+    return _figure(panels, stem, shared=unit, unit=unit)
 
 
 def _checked_all(curves: Sequence[Curves], metrics: Sequence[str], test_sets: Sequence[str]) -> None:

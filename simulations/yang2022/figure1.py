@@ -1,7 +1,8 @@
 """Figure 1 of Yang et al. (2022): MRR under missing facts against the true strength.
 
-Exact mean and 95 % band of a mean over 500 queries, Theorem 4.1's logarithm, our Monte Carlo, and, where
-OWKG_DATA is set, the published points; the second panel shows how far both simulations are from exact.
+Exact mean and 95 % band of a mean over 500 queries, Theorem 4.1's logarithm and, where OWKG_DATA is set, the
+published points; above them the line of the complete test. How far the published simulation and our Monte
+Carlo are from exact is printed.
 """
 
 from pathlib import Path
@@ -10,11 +11,12 @@ import numpy as np
 import polars as pl
 
 from owkg.files.storage import writable_folder
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure, label_ends
 from owkg.terminal.progress import progress
-from simulations.script import Out, Quick, Seed, save_table
+from simulations.script import Out, Quick, Seed, save_figure, save_table
 from simulations.yang2022.points import PublishedGrid, checked_points
 from simulations.yang2022.published import agreement, compared_with_published, published_simulations
+from simulations.yang2022.reported import complete
 
 # Queries of the mean whose 95 % band is drawn; the published simulation averaged as many.
 _BAND_QUERIES = 500
@@ -28,37 +30,32 @@ def run(trials: int, seed: int) -> pl.DataFrame:
 
 
 def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> None:
-    """Left: the curves. Right: Monte Carlo and published means, in standard errors from exact."""
-    with figure(1, 2, (10, 4.2), width_ratios=(3, 2)) as (fig, (curves, errors)):
+    """A curve for each share of missing facts, named at its end, and the line of the complete test."""
+    with figure(1, 1, (6.4, 4.2)) as (fig, panel):
+        strengths = table["strength"].unique().sort().to_numpy()
+        true = complete(strengths)
+        panel.plot(strengths, true, color="0.25", lw=1.4)
+        ends = [(float(true[-1]), float(strengths[-1]), "complete test", "0.25")]
         for colour, ((alpha,), rows) in zip(
             COLOURS, table.group_by("alpha", maintain_order=True), strict=False
         ):
             l, mean = rows["strength"], rows["expectation"].to_numpy()
             half = 1.96 * np.sqrt(rows["variance"].to_numpy() / _BAND_QUERIES)
-            curves.fill_between(l, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
-            curves.plot(l, mean, color=colour, label=f"α = {alpha:g}")
-            curves.plot(l, rows["log_approximation"], color=colour, ls="--", lw=0.8)
-            errors.plot(l, rows["standardised_difference"], ".", color="0.6", ms=4)
+            panel.fill_between(l, mean - half, mean + half, color=colour, alpha=0.2, lw=0)
+            panel.plot(l, mean, color=colour, lw=1.6)
+            panel.plot(l, rows["log_approximation"], color="0.1", ls=(0, (2, 3)), lw=0.9)
+            ends.append((mean[-1], l[-1], f"{1 - alpha:.0%} missing", colour))
             if published is not None:
                 points = published.filter(pl.col("alpha") == alpha)
-                curves.plot(points["strength"], points["mrr_mean"], ".", color=colour, ms=3)
-                errors.plot(points["strength"], points["standardised_difference"], ".", color=colour, ms=4)
-        curves.plot([], [], color="0.4", ls="--", lw=0.8, label="logarithm (Theorem 4.1)")
-        curves.fill_between([], [], [], color="0.4", alpha=0.2, label="95 % of 500-query means")
+                panel.plot(points["strength"], points["mrr_mean"], ".", color=colour, ms=3)
+        panel.plot([], [], color="0.1", ls=(0, (2, 3)), lw=0.9, label="logarithm (Theorem 4.1)")
+        panel.fill_between([], [], [], color="0.4", alpha=0.2, lw=0, label="95 % of 500-query means")
         if published is not None:
-            curves.plot([], [], ".", color="0.4", ms=4, label="published (500 trials)")
-        curves.set(xlabel="strength ℓ", ylabel="MRR", title="Missing facts flatten MRR")
-        curves.legend(fontsize=8)
-        errors.plot([], [], ".", color="0.6", label="our Monte Carlo")
-        for level in (-2, 2):
-            errors.axhline(level, color="0.3", lw=0.6)
-        errors.set(
-            xlabel="strength ℓ",
-            ylabel="(simulated − exact) / standard error",
-            title="Both simulations agree with the exact mean",
-            ylim=(-4.5, 4.5),
-        )
-        errors.legend(fontsize=8, loc="upper right")
+            panel.plot([], [], ".", color="0.4", ms=4, label="published (500 trials)")
+        panel.set(xlabel="strength ℓ of the model", ylabel="expected MRR", xlim=(0.3, 1), ylim=(0, 1))
+        panel.set_title("Missing facts flatten MRR", loc="left")
+        panel.legend(fontsize=8, loc="upper left")
+        label_ends(panel, ends, size=9)
         save_figure(fig, stem)
 
 

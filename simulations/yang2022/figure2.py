@@ -11,9 +11,9 @@ import polars as pl
 
 from owkg import openworld
 from owkg.files.storage import writable_folder
-from owkg.plots.figure import COLOURS, figure, save_figure
+from owkg.plots.figure import COLOURS, figure
 from owkg.terminal.progress import progress
-from simulations.script import Out, Quick, Seed, save_table
+from simulations.script import Out, Quick, Seed, save_figure, save_table
 from simulations.yang2022.points import PublishedGrid, checked_points
 from simulations.yang2022.published import agreement, compared_with_published, published_simulations
 

@@ -25,8 +25,6 @@ from simulations.open_world.runs import (
 )
 from simulations.script import Out, Seed
 
-# Where several densities are there, figures of one density are of the one nearest to the paper's.
-_PUBLISHED_DENSITY = 0.75
 # At which pairs of the full-size study take some seconds.
 _DRAWS = 400
 _DIGITS = 4
@@ -244,7 +242,10 @@ def _short(table: Any) -> Any:
 
 
 def _one(done: Study) -> Any:
-    return min(done.curves, key=lambda curves: abs(curves.density - _PUBLISHED_DENSITY))
+    """Where several densities are there, figures of one density are of the one nearest to the paper's."""
+    from simulations.open_world.curves import nearest_published
+
+    return nearest_published(done.curves)
 
 
 def _said(paths: list[Path]) -> list[Path]:
@@ -255,13 +256,13 @@ def _said(paths: list[Path]) -> list[Path]:
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "figure3": _command(
-        "Figure 3: sparse against full MRR along the training of every model, a panel a density. Behind each "
-        "curve, 95 % of the sparse test sets that its scores give, drawn again; dashed, what theory expects "
-        "of the strength that the full test measures.",
+        "Figure 3: sparse against full MRR along the training of every model, a panel for each density. "
+        "Three models are highlighted. Behind their curves are 95 % of the resampled sparse test sets; "
+        "the dashed line is what theory expects of the strength that the full test measures.",
         draw_figure3,
     ),
     "figure4": _command(
-        "Figure 4: two models in close-up, of which the sparse test set takes the weaker for the stronger.",
+        "Figure 4: two checkpoints that the sparse test ranks in the wrong order, with 95 % regions.",
         draw_figure4,
     ),
     "figure5-correlation": _command(
@@ -270,8 +271,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
         draw_figure5_correlation,
     ),
     "figure5-metrics": _command(
-        "Figure 5b and those of the appendix: sparse against full by other metrics, PROBE among them.",
-        draw_figure5_metrics,
+        "Figure 5b: sparse against full by four metrics, all axes from 0 to 1.", draw_figure5_metrics
     ),
     "claims": _command("Flattening and inconsistency in numbers, with intervals over queries.", write_claims),
     "open-world": _command(

@@ -27,8 +27,8 @@ from simulations.script import Out, Seed
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "macro-mrr", "macro-hits@10", "macro-map@20", "macro-ndcg@20")
 """Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
 
-# What is drawn: more lines than these hide each other.
-_DRAWN = ("mrr", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
+# What is drawn by depth: more lines with their bands hide each other.
+_DRAWN = ("mrr", "hits@10")
 _STEM = "pooling"
 # What was trained, with what, and for how long.
 _NOTE = "pooling.json"
@@ -144,7 +144,7 @@ def pooled(
         done.runs, done.runs.name, seed, done.worlds, done.configurations, max_steps, None
     ) | {"depth": depth, "replicates": replicates}
     note(out, description, name=_NOTE)
-    stale = note(out, description, [*_write(tables, out), *_draw(tables, out)], name=_NOTE)
+    stale = note(out, description, [*_write(tables, out), *draw_tables(tables, out)], name=_NOTE)
     if stale:
         print(f"of an earlier study, and not drawn again: {', '.join(stale)}")
     for line in _said(tables):
@@ -163,7 +163,8 @@ def _write(tables: dict[str, Any], out: Path) -> list[Path]:
     ]
 
 
-def _draw(tables: dict[str, Any], out: Path) -> list[Path]:
+def draw_tables(tables: dict[str, Any], out: Path) -> list[Path]:
+    """The figures of the tables `agreement` and `systems`, written and printed."""
     import polars as pl
 
     from owkg.plots.judging import depth_figure, ranking_figure

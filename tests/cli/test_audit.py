@@ -57,6 +57,15 @@ def test_json_is_what_the_library_gives(call):
     assert json.loads(out) == json.loads(json.dumps(found.payload()))
 
 
+def test_a_figure(call, refused, tmp_path):
+    figure = tmp_path / "new" / "audit.svg"
+    code, _, err = call("audit", *TWO, "--metric", "mrr", "--test", "t", "--figure", figure)
+    assert code == 0
+    assert f"wrote {figure}" in err
+    assert figure.read_bytes().startswith(b"<?xml")
+    assert "--figure must end in .png, .pdf or .svg" in refused("audit", *TWO, "--figure", "audit.html")
+
+
 def test_files(call, answer, refused, tmp_path):
     out, page, text = tmp_path / "audited", tmp_path / "audit.html", tmp_path / "audit.md"
     options = ("--metric", "mrr", "--test", "t", *LISTED, "--judged", "judgements.qrels", "--out", out)

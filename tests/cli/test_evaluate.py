@@ -200,7 +200,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         ),
         (f"{OF_FILE} --relation-layout polar", "--relation-layout must be one of complex, phases, scaled"),
         ("best --embedding-layout interleaved --out out.csv", "--model and its options"),
-        ("nowhere --out out.csv", "nowhere: must be a folder that owkg train wrote"),
+        ("nowhere --out out.csv", "nowhere: must be a folder that owkg train or owkg rules wrote"),
         ("fewer --out out.csv", "--unseen drop or last evaluates on what RUN has seen of it"),
     ],
 )

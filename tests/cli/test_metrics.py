@@ -353,6 +353,24 @@ def test_directions_in_the_list():
             assert metric(entry.example).larger_is_better == (entry.better == "larger"), entry.name
 
 
+def test_the_figure_of_values_shows_what_the_table_does(folder, call, monkeypatch):
+    from owkg import plots
+
+    drawn, draw = [], plots.values
+    monkeypatch.setattr(plots, "values", lambda table: drawn.append(table) or draw(table))
+    for more in ("", " --format json", " --by side --metric mrr"):
+        code, _, err = call(f"ranks.parquet --kg graph --figure values.png{more}")
+        assert code == 0, err
+        assert "wrote values.png" in err
+        assert (folder / "values.png").read_bytes().startswith(b"\x89PNG")
+    short, everything, by_side = drawn
+    assert short["metric"].to_list() == everything["metric"].to_list()
+    assert set(everything["side"]) == {"both"}
+    assert set(everything["ties"]) == {"realistic"}
+    assert set(by_side["side"]) == {"head", "tail", "both"}
+    assert "--figure must end in" in call("ranks.parquet --figure values.txt")[2]
+
+
 def test_figures_do_not_disturb_json(folder, call):
     code, out, err = call("ranks.parquet --kg graph --metric mrr --format json --figures new/pictures")
     assert code == 0, err

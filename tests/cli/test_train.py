@@ -35,6 +35,7 @@ def test_json_says_how_it_went(call, done, folder, tmp_path):
     best = run.path.filter(run.path["step"] == run.step)
     assert said["valid"]["mrr"] == best["valid_mrr"][0]
     assert run.config.seed == 3
+    assert (out / "learning_curves.png").read_bytes().startswith(b"\x89PNG")
     again = json.loads(call("train", folder, "--out", out, "--resume", "--format", "json")[1])
     assert again == said
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from family_tree.figure import draw_family
-from owkg.plots.figure import figure, write_figure, write_picture
+from owkg.plots.figure import figure, save_figure
 
 
 def _drawn(path, monkeypatch, seconds):
@@ -17,7 +17,7 @@ def _drawn(path, monkeypatch, seconds):
         axes.scatter([1, 2], [3, 4], clip_on=True)
         axes.set_title("some text of a figure")
         axes.legend()
-        write_picture(fig, path)
+        save_figure(fig, path)
     return path.read_bytes()
 
 
@@ -27,13 +27,38 @@ def test_equal_figures_are_equal_to_the_byte(tmp_path, monkeypatch, suffix):
     assert _drawn(tmp_path / f"b{suffix}", monkeypatch, 2e9) == first
 
 
-def test_both_files_of_a_figure(tmp_path):
-    for name in ("a", "b"):
+def test_all_files_of_a_figure(tmp_path):
+    for name in ("a.1", "b.1"):
         with figure(1, 1, (3, 2)) as (fig, axes):
             axes.plot([1, 2])
-            paths = write_figure(fig, tmp_path / name)
-        assert [path.name for path in paths] == [f"{name}.png", f"{name}.pdf"]
-    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+            paths = save_figure(fig, tmp_path / name)
+        assert paths == [tmp_path / f"{name}{suffix}" for suffix in (".png", ".svg", ".pdf")]
+    starts = [path.read_bytes()[:5] for path in paths]
+    assert starts == [b"\x89PNG\r", b"<?xml", b"%PDF-"]
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".pdf"])
+def test_bytes_do_not_depend_on_who_saves(tmp_path, suffix):
+    """A figure that was returned is saved outside of the style that it was drawn in."""
+    paths = [tmp_path / f"{name}{suffix}" for name in "ab"]
+    for inside, path in zip((True, False), paths, strict=True):
+        with figure(1, 1, (3, 2)) as (fig, axes):
+            axes.plot([1, 2], label="a line")
+            axes.scatter([1, 2], [3, 4])
+            if inside:
+                save_figure(fig, path)
+        if not inside:
+            save_figure(fig, str(path))
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_notebooks_show_a_figure(monkeypatch):
+    from IPython.core.formatters import PNGFormatter
+
+    with figure(1, 1, (3, 2)) as (fig, _):
+        pass
+    picture = PNGFormatter()(fig)
+    assert picture.startswith(b"\x89PNG")
 
 
 def test_a_family_is_drawn_with_equal_bytes(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ SYSTEMS = [f"system {i}" for i in range(13)]
 def drawn(monkeypatch):
     """The figures that were to be written."""
     kept = []
-    monkeypatch.setattr(judging, "write_figure", lambda fig, stem: kept.append(fig) or [])
+    monkeypatch.setattr(judging, "save_figure", lambda fig, stem: kept.append(fig) or [])
     return kept
 
 
@@ -135,10 +135,12 @@ def query_values():
 def test_a_point_a_system_and_tau_of_the_rankings(drawn, tmp_path):
     table = query_values()
     qrels_figure(table, tmp_path / "f", xlabel="old", ylabel="new")
-    for panel, equal in zip(drawn[0].axes, (True, False), strict=True):
+    for panel in drawn[0].axes:
         rows = table.filter(panel=panel.get_title().split(":")[0])
         points = lines(panel)
-        assert ("equal" in points) == equal
+        assert points["equal"].get_slope() == 1
+        assert panel.get_xlim() == panel.get_ylim()
+        assert panel.get_xlim()[0] == 0
         found = {name: (*points[name].get_xdata(), *points[name].get_ydata()) for name in SYSTEMS}
         assert found == {name: (x, y) for name, x, y in rows.select("system", "first", "second").rows()}
         tau = stats.kendalltau(rows["first"], rows["second"]).statistic
@@ -148,6 +150,37 @@ def test_a_point_a_system_and_tau_of_the_rankings(drawn, tmp_path):
         assert len(looks) == 13
     qrels_figure(table.filter(panel="mr").drop("panel").with_columns(first=0.5), tmp_path / "f")
     assert drawn[1].axes[0].get_title() == "no tau: all tied"
+
+
+def test_intervals_on_equal_axes(drawn, tmp_path):
+    table = pl.DataFrame(
+        {
+            "system": ["a", "b"],
+            "full": [0.2, 0.3],
+            "full_lower": [0.1, None],
+            "full_upper": [0.4, None],
+            "sparse": [0.1, 0.05],
+            "sparse_lower": [0.05, 0.01],
+            "sparse_upper": [0.15, 0.1],
+        }
+    )
+    (panel,) = judging.sparse_against_full(table).axes
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("complete test", "incomplete test")
+    assert panel.get_title() == "tau -1.000"
+    ends = [segment.tolist() for bars in panel.collections for segment in bars.get_segments()]
+    expected = [[[0.1, 0.1], [0.4, 0.1]], [[0.2, 0.05], [0.2, 0.15]], [[0.3, 0.01], [0.3, 0.1]]]
+    np.testing.assert_allclose(ends, expected)
+    assert panel.get_xlim() == panel.get_ylim()
+    for wrong, message in ((table.drop("full"), "no full"), (table.drop("full_lower"), "no first_lower")):
+        with pytest.raises(ValueError, match=message):
+            judging.sparse_against_full(wrong)
+
+
+def test_all_panels_share_one_scale(drawn, tmp_path):
+    depth_figure(by_depth(panels=("one", "two")), tmp_path / "f")
+    first, second = drawn[0].axes
+    assert first.get_ylim() == second.get_ylim()
+    assert first.get_ylim()[0] < -0.1
 
 
 def test_many_panels_stand_in_two_rows(tmp_path):
@@ -176,7 +209,7 @@ def test_twenty_eight_lines_look_different():
 
 def test_files_are_written(tmp_path):
     paths = ranking_figure(ranked(), tmp_path / "new" / "ranks")
-    assert paths == [tmp_path / "new" / f"ranks{suffix}" for suffix in (".png", ".pdf")]
+    assert paths == [tmp_path / "new" / f"ranks{suffix}" for suffix in (".png", ".svg", ".pdf")]
     assert all(path.stat().st_size > 2000 for path in paths)
 
 

@@ -11,7 +11,7 @@ def row(focus, queries, **more):
 
 def test_the_frontier_is_a_line_and_metrics_are_points(tmp_path, monkeypatch):
     figures = []
-    monkeypatch.setattr("owkg.plots.power.write_picture", lambda fig, path: figures.append((fig, path)))
+    monkeypatch.setattr("owkg.plots.power.save_figure", lambda fig, path: figures.append((fig, path)))
     metrics = [row(0.1, 500, metric="mrr"), row(1.0, None, metric="hits@1"), row(0.01, 90, metric="mr")]
     focus_figure(metrics, [row(1.0, None), row(0.5, 400), row(0.05, 20)], tmp_path / "a.png")
     ((drawn, path),) = figures

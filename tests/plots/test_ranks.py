@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from owkg.metrics import Ties, evaluate, probe, tasks
-from owkg.plots.figure import blank_panels, figure, panel_grid, save_figure, write_figure
+from owkg.plots.figure import blank_panels, figure, panel_grid
 from owkg.plots.histogram import binned_ranks, draw_histograms, rank_edges
 from owkg.plots.probe import ROBUSTNESS, SHARPNESS, draw_lines, draw_order, draw_surfaces, probe_surface
 from owkg.plots.ranks import rank_figures
@@ -215,18 +215,8 @@ def test_unused_panels_go():
         assert len(fig.axes) == 4
 
 
-def test_saving_prints_and_writing_does_not(tmp_path, capsys):
-    with figure(1, 1, (2, 2)) as (fig, _):
-        paths = write_figure(fig, tmp_path / "a.b")
-        assert capsys.readouterr().out == ""
-        assert save_figure(fig, tmp_path / "a.b") == paths == [tmp_path / "a.b.png", tmp_path / "a.b.pdf"]
-    assert capsys.readouterr().out == f"wrote {paths[0]}\nwrote {paths[1]}\n"
-    assert paths[0].read_bytes()[:4] == b"\x89PNG"
-    assert paths[1].read_bytes()[:4] == b"%PDF"
-
-
 def files(*stems):
-    return [f"{stem}{suffix}" for stem in stems for suffix in (".png", ".pdf")]
+    return [f"{stem}{suffix}" for stem in stems for suffix in (".png", ".svg", ".pdf")]
 
 
 def test_one_model_without_popularity(tmp_path, capsys):

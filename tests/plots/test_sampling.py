@@ -14,7 +14,7 @@ def test_the_card_is_drawn(density, tmp_path, monkeypatch):
     graph = KnowledgeGraph(tuple(map(str, range(40))), ("r", "s", "t"), {"facts": facts})
     world = sample(graph, density=density, train_rate=0.5, min_answers=5, num_queries=30, seed=0)
     figures = []
-    monkeypatch.setattr("owkg.plots.sampling.write_picture", lambda fig, path: figures.append((fig, path)))
+    monkeypatch.setattr("owkg.plots.sampling.save_figure", lambda fig, path: figures.append((fig, path)))
     card = describe(world)
     draw_card(world, card, tmp_path / "card.png")
     ((drawn, path),) = figures

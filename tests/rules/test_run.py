@@ -1,6 +1,8 @@
 """Runs of rules and of predictions, as their users meet them."""
 
 import json
+import re
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -60,6 +62,8 @@ def test_rules_are_a_run_that_is_evaluated_and_explained(folder, tmp_path, capsy
     # e likes f; of five pairs y likes x, four are facts.
     assert (best["rule"], best["support"], best["bodies"]) == ("likes(X,Y) <- likes(Y,X)", 4, 5)
     assert main(["evaluate", str(run), "--split", "train", "--out", str(tmp_path / "train.parquet")]) == 2
+    assert "owkg rules was not asked this query, but with --splits all" in capsys.readouterr().err
+    assert main(["classify", str(run)]) == 2
     assert "owkg rules was not asked this query" in capsys.readouterr().err
     assert main(command) == 2
     assert "--overwrite" in capsys.readouterr().err
@@ -124,6 +128,34 @@ def test_bad_options_are_named(folder, tmp_path, capsys, options, message):
 def test_table_is_not_trained(folder, tmp_path, capsys):
     assert main(["train", str(folder), "--model", "table", "--out", str(tmp_path / "run")]) == 2
     assert "owkg rules makes it" in capsys.readouterr().err
+
+
+def test_walks_that_are_too_many_are_told_beforehand(folder, tmp_path, capsys, monkeypatch):
+    mine = import_module("owkg.rules.mine")
+    monkeypatch.setattr(mine, "_BODY_WALKS", 4)
+    monkeypatch.setattr(mine, "_ALL_WALKS", 3)
+    assert main(["rules", str(folder), "--out", str(tmp_path / "run")]) == 2
+    estimate, error = capsys.readouterr().err.splitlines()
+    assert re.search(
+        r"note: \d+ bodies with \d+ walks along facts; left out: .* with more than 4 walks", estimate
+    )
+    assert re.search(r"error: --length 2 with --max-bodies 20000 asks for \d+ walks .* at most 3 are", error)
+    assert not (tmp_path / "run").exists()
+
+
+def test_rules_are_not_gone_on_with(folder, tmp_path, capsys):
+    run = str(tmp_path / "run")
+    assert main(["rules", str(folder), "--out", run]) == 0
+    assert main(["train", str(folder), "--out", run, "--resume"]) == 2
+    assert "got 'table': owkg rules makes it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("system", ["rules", "rnnlogic", "plogicnet"])
+def test_a_graph_without_paths_has_no_rules(tmp_path, capsys, system):
+    for split in ("train", "valid", "test"):
+        (tmp_path / f"{split}.txt").write_text("a\tr\ta\nb\tr\tb\n")
+    assert main(["rules", str(tmp_path), "--system", system, "--out", str(tmp_path / "run")]) == 2
+    assert "leaves no rule" in capsys.readouterr().err
 
 
 def test_query_and_run_of_an_explanation_are_checked(folder, tmp_path, capsys):

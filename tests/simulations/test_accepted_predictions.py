@@ -14,4 +14,4 @@ def test_a_first_look_has_a_table_of_few_lines_and_a_figure(tmp_path, capsys):
     shares = sets.filter(world="independent", precision=0.5).sort("drawn")["share"].to_list()
     assert len(shares) > 1
     assert shares == sorted(shares)
-    assert {path.suffix for path in tmp_path.glob("accepted_predictions.*")} == {".png", ".pdf"}
+    assert {path.suffix for path in tmp_path.glob("accepted_predictions.*")} == {".png", ".svg", ".pdf"}

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from owkg.cli.inputs import check_readable, check_writable, graph_of, noted
+from owkg.cli.inputs import check_figure, check_readable, check_writable, graph_of, noted
 from owkg.cli.options import (
     Format,
     GraphOfSystems,
@@ -54,6 +54,7 @@ def audit(
     ci: float = 0.95,
     seed: Seed = 0,
     out: Path | None = None,
+    figure: Path | None = None,
     report: list[Path] | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
@@ -103,6 +104,8 @@ def audit(
         ci: Level of all intervals. From this probability on an order is sure; 1 less it is the level of
             significance.
         out (DIR): Also write all tables as CSV, and a sheet of the answers to judge first.
+        figure (FILE): Also draw the leaderboard, the sparsity that breaks the order of the two best systems,
+            and the map of their order: .png, .pdf, .svg.
         report (FILE): Also write a report: .html with figures, .md or .tex; repeatable.
 
     Examples:
@@ -116,7 +119,9 @@ def audit(
 
     check_readable([*(lists or ()), sample, *(file for file in judged or () if not file.is_dir())])
     systems = named_files(files, name)
+    check_figure(figure)
     given = [*map(Path, [qrels] if qrels else []), *(judged or ()), sample]
+    check_writable([figure], [*files, *(lists or ()), *given])
     if report:
         from owkg.report import ENDINGS, require_html
 
@@ -159,6 +164,11 @@ def audit(
         )
     if out is not None:
         _write(found, out)
+    if figure is not None:
+        from owkg.plots import audit_figure, save_figure
+
+        save_figure(audit_figure(found), figure)
+        wrote(figure)
     for path in report or ():
         from owkg.report import write_report
 

@@ -12,6 +12,9 @@ from owkg.terminal.tables import line, printed
 if TYPE_CHECKING:
     import polars as pl
 
+_ASL_SYSTEMS = 8
+"""Systems from which on the curve of p-values is drawn; of fewer pairs it is a few steps."""
+
 _PAIRS = 15
 """Pairs of systems that a table shows; of more, those with the best system."""
 
@@ -28,18 +31,25 @@ def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
         for name, table in found.items():
             if len(table):
                 write_csv(table, aside / f"compare_{name}.csv")
-        asl_figure(found["pairs"].with_columns(panel), aside / "compare_asl")
+        if found["values"]["system"].n_unique() >= _ASL_SYSTEMS:
+            asl_figure(found["pairs"].with_columns(panel), aside / "compare_asl")
         if len(sets) > 1:
             values = found["values"].with_columns(panel=pl.col("metric"))
             ranking_figure(values, aside / "compare_rankings")
-            wide = values.filter(pl.col("qrels").is_in(sets[:2])).pivot(
-                "qrels", index=["panel", "system"], values="value", maintain_order=True
+            both = (
+                values.filter(qrels=name).select(
+                    "panel",
+                    "system",
+                    pl.col("value").alias(called),
+                    *(pl.col(end).fill_nan(None).alias(f"{called}_{end}") for end in ("lower", "upper")),
+                )
+                for name, called in zip(sets, ("first", "second"), strict=False)
             )
             qrels_figure(
-                wide.rename({sets[0]: "first", sets[1]: "second"}),
+                next(both).join(next(both), on=["panel", "system"], how="inner", maintain_order="left"),
                 aside / "compare_labels",
-                xlabel=sets[0],
-                ylabel=sets[1],
+                xlabel=f"value by qrels {sets[0]}",
+                ylabel=f"value by qrels {sets[1]}",
             )
 
 

@@ -100,7 +100,7 @@ def mine(
         if predictions is not None:
             made = predictions_run(graph, out, predictions, **place)
         else:
-            with progress("Rules", "of a step") as update:
+            with progress("Rules", "done") as update:
                 made = rules_run(
                     graph,
                     out,
@@ -156,7 +156,8 @@ def explain(
     for i, row in enumerate(rows):
         if i == 0 or row["answer"] != rows[i - 1]["answer"]:
             known = ", a fact of train" if row["known"] else ""
-            lines.append(f"{row['place']}. {row['answer']}{known}: {row['rules']:,} rules")
+            count = f"{row['rules']:,} rule{'' if row['rules'] == 1 else 's'}"
+            lines.append(f"{row['place']}. {row['answer']}{known}: {count}")
         value = f"adds {cell(row['adds'])}" if "adds" in row else cell(row["confidence"])
         shares = f"{row['support']:,}/{row['bodies']:,} {value}"
         lines.append(f"     {row['rule']}  {shares}")
@@ -174,6 +175,9 @@ class _MineFirst(TyperGroup):
 
 
 rules_app = group(
-    "rules", "Rules of a graph: mined, answering queries, and why an answer stands there.", mine, explain,
+    "rules",
+    "Rules of a graph: mine or learn them, and explain their answers. owkg rules DIR --out RUN mines.",
+    mine,
+    explain,
     cls=_MineFirst,
-)  # fmt: skip
+)

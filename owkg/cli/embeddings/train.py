@@ -158,7 +158,8 @@ def train(
     """Trains an embedding model on the split train; the split valid chooses the best step.
 
     What is not given is as the model is trained by default: owkg models --format json lists it. RUN holds
-    config.toml, metadata.json, path.parquet (loss, speed and validation along the training) and checkpoints.
+    config.toml, metadata.json, path.parquet (loss, speed and validation along the training),
+    learning_curves.png and checkpoints.
     Ctrl-C writes a checkpoint; --resume goes on, and ends with the same parameters to the bit.
 
     Args:
@@ -235,6 +236,7 @@ def train(
             on_progress=told,
         )
     if speaks:
+        _draw(run, out)
         _show(run, out, notes, training.updates_of(chosen, len(run.entities)).why, form)
 
 
@@ -335,6 +337,14 @@ def _stopped(
             line = f"at step {at:,}; {out} holds step {saved[-1]:,}; go on with: {command}"
             print(one_line(f"owkg: training stopped {line}"), file=sys.stderr)
         raise
+
+
+def _draw(run: "Run", out: Path) -> None:
+    """The learning curves, into the folder of the run; nothing where the training recorded nothing."""
+    if len(run.path):
+        from owkg.plots import save_figure
+
+        save_figure(run.plot(), out / "learning_curves.png")
 
 
 def _show(run: "Run", out: Path, notes: list[str], updates: str, form: Format) -> None:

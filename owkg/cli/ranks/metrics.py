@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import check_readable, graph_of, metrics_given, noted
+from owkg.cli.inputs import check_figure, check_readable, check_writable, graph_of, metrics_given, noted
 from owkg.cli.options import GraphOptions, Names, TableOptions, file_names_given, split_list
 from owkg.cli.output import show, table_of, wrote
 from owkg.cli.ranks.sampled_negatives import SampledNegatives, print_full_values
@@ -28,12 +28,13 @@ _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`
 # Options that have no meaning for ranks among sampled negatives.
 _OF_FULL_RANKS = (
     "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
-    "keys", "figures", "mean_of_sides", "columns", "untied", "realistic", "candidates", "ids", "name",
+    "keys", "figure", "figures", "mean_of_sides", "columns", "untied", "realistic", "candidates", "ids",
+    "name",
 )  # fmt: skip
 # Options that have no meaning for the mean of both sides.
 _OF_TASKS = (
     "kg", "layout", "duplicates", "by", "ci", "interval", "replicates", "seed", "reweight", "probe_entities",
-    "keys", "figures",
+    "keys", "figure", "figures",
 )  # fmt: skip
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
@@ -61,6 +62,7 @@ def metrics(
     probe_entities: int | None = None,
     format_: Literal["table", "json", "csv", "latex"] = "table",
     keys: Literal["owkg", "pykeen"] = "owkg",
+    figure: Path | None = None,
     figures: Path | None = None,
     mean_of_sides: bool = False,
     among: SampledNegatives,
@@ -93,6 +95,7 @@ def metrics(
         probe_entities: N of PROBE's rank transformer for all tasks; each task's candidates when absent.
         format_: For people, programs, spreadsheets, papers.
         keys: Of --format json: nested, or PyKEEN's side.ties.metric.
+        figure (FILE): Also draw the values with their intervals: .png, .pdf, .svg.
         figures (DIR): Also draw the histogram of ranks and PROBE over its parameters.
         mean_of_sides: Of triples, each ranked by the mean of its head and tail rank.
         list_: Print every metric, with formula and source.
@@ -133,6 +136,8 @@ def metrics(
     if interval == "analytic":
         why = "has no effect with --interval analytic; percentile and bca resample"
         given.refuse(["replicates"], why)
+    check_figure(figure)
+    check_writable([figure], [path for path in files if path.is_file()])
     reading = tables.reading()
     if mean_of_sides:
         if format_ not in ("table", "json"):
@@ -163,6 +168,11 @@ def metrics(
             num_entities=probe_entities,
             key=seed,
         )
+    if figure is not None:
+        from owkg.plots import save_figure, values
+
+        save_figure(values(output.drawn(found, divisions)), figure)
+        wrote(figure)
     if format_ == "json":
         show(format_, output.nested_metrics(found, pykeen=keys == "pykeen"))
     elif format_ == "latex":

@@ -126,6 +126,19 @@ def print_metrics(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int
         _horizontal(rows, names, None if by is None else str(by), models > 1)
 
 
+def drawn(found: pl.DataFrame, divisions: Sequence[str]) -> pl.DataFrame:
+    """The rows that `--figure` draws: both sides together and realistic ranks, unless they are divided by."""
+    for name, usual in (("side", "both"), ("ties", "realistic")):
+        if name not in divisions and usual in found[name]:
+            found = found.filter(pl.col(name) == usual)
+    names = found["metric"].unique(maintain_order=True).to_list()
+    chosen = names if len(names) <= _MOST_COLUMNS else [name for name in _SHORT if name in names]
+    divided = found.filter(pl.col("by").is_not_null())
+    rows = (divided if len(divided) else found).filter(pl.col("metric").is_in(chosen or names))
+    # The name of the division is that of every row.
+    return rows.drop("by")
+
+
 def _vertical(title: str, rows: pl.DataFrame) -> None:
     table = new_table(title=plain_text(title), title_justify="left")
     table.add_column("metric")

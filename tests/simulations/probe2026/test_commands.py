@@ -56,7 +56,7 @@ def test_figures_of_trained_models(out, call):
     assert code == 0
     folder = out / "probe" / "families"
     for name in ("figure1", "figure2", "figure3", "probe_surface", "probe_order"):
-        for suffix in (".png", ".pdf"):
+        for suffix in (".png", ".svg", ".pdf"):
             assert (folder / f"{name}{suffix}").stat().st_size > 500
             assert f"wrote {folder / name}{suffix}" in printed
     ranks = pl.read_csv(folder / "figure1a.csv", glob=False)

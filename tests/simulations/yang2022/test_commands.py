@@ -76,7 +76,7 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
     out, printed = finished
     for names in FIGURES.values():
         for name in names:
-            for suffix in (".png", ".pdf"):
+            for suffix in (".png", ".svg", ".pdf"):
                 assert (out / f"{name}{suffix}").stat().st_size > 2000
                 assert f"wrote {out / name}{suffix}" in printed
     assert "4/4 RotatE 32, d = 0.6" in printed
@@ -96,7 +96,7 @@ def test_all_figures_and_claims_from_one_set_of_runs(finished):
     assert noted["training_seconds_in_all"] > 0
     assert noted["correlated_by"] == "ComplEx 32"
     assert noted["results"] == sorted(
-        path.name for path in out.iterdir() if path.suffix in (".csv", ".png", ".pdf")
+        path.name for path in out.iterdir() if path.suffix in (".csv", ".png", ".svg", ".pdf")
     )
     assert noted["of_earlier_studies"] == []
     claims = pl.read_csv(out / "claims.csv")
@@ -163,7 +163,7 @@ def test_a_subset_drawn_into_the_same_folder_says_what_it_left(worlds, finished,
     assert code == 0
     assert "of an earlier study, and not drawn again: claims.csv, " in printed
     noted = json.loads((out / "study.json").read_text())
-    assert noted["results"] == ["figure5_metrics.pdf", "figure5_metrics.png"]
+    assert noted["results"] == ["figure5_metrics.pdf", "figure5_metrics.png", "figure5_metrics.svg"]
     assert "claims.csv" in noted["of_earlier_studies"]
 
 

@@ -4,11 +4,13 @@ import jax
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.patches import Ellipse, Rectangle
 
 from owkg.plots.figure import figure
 from simulations.open_world.curves import Curves
 from simulations.yang2022.claims import claims
 from simulations.yang2022.contradiction_plots import (
+    _ellipse,
     contradicted,
     contradiction_figure,
     draw_by_density,
@@ -50,35 +52,52 @@ def test_the_contradicted_are_better_and_read_worse(metric, sign):
 
 
 @pytest.mark.parametrize("models", [("rotate", "complex"), ("rotate", "rotate")])
-def test_the_close_up_shows_both_curves_and_their_errors(models):
+def test_both_checkpoints_have_a_region_and_the_better_one_lies_in_the_quadrant(models):
     curves = planted(models=models)
     found = largest_contradiction(curves, "mrr", "sparse")
     with figure(1, 1, (5, 4)) as (fig, panel):
         draw_contradiction(curves, panel, metric="mrr", test_set="sparse", found=found)
         fig.draw_without_rendering()
-    labels = panel.get_legend_handles_labels()[1]
-    assert sorted(labels) == ["one", "one: worse, reads better", "two", "two: better, read worse"]
-    mean = {name: curves.values[name][0].mean(axis=1, dtype=float) for name in ("full", "sparse")}
-    bars = {bar.get_label(): bar for bar in panel.containers}
-    for label, at in (("one: worse, reads better", [2]), ("two: better, read worse", [3, 4])):
-        points, _, (across, up) = bars[label]
-        np.testing.assert_allclose(points.get_xdata(), mean["full"][at])
-        np.testing.assert_allclose(points.get_ydata(), mean["sparse"][at])
-        error = curves.values["sparse"][0, at].std(axis=1, ddof=1, dtype=float) / np.sqrt(50)
-        half = [np.ptp(segment[:, 1]) / 2 for segment in up.get_segments()]
-        np.testing.assert_allclose(half, error, rtol=1e-6)
-        assert len(across.get_segments()) == len(at)
-    colours = {line.get_color() for line in panel.lines if line.get_label() in ("one", "two")}
-    assert len(colours) == 2
-    low, high = panel.get_xlim()
-    assert low < mean["full"][2]
-    assert mean["full"][1] < low < high
-    assert panel.get_title().startswith("density 0.75: 2 better checkpoints read worse")
+    mean = np.stack([curves.values[name][0].mean(axis=1, dtype=float) for name in ("full", "sparse")])
+    points = {line.get_label(): line for line in panel.lines if not line.get_label().startswith("_")}
+    for label, at in (("one", 2), ("two", 4)):
+        np.testing.assert_allclose(points[label].get_xydata(), mean[:, [at]].T)
+    assert points["one"].get_color() != points["two"].get_color()
+    regions = [patch for patch in panel.patches if isinstance(patch, Ellipse)]
+    (quadrant,) = (patch for patch in panel.patches if isinstance(patch, Rectangle))
+    for region, at in zip(regions, (2, 4), strict=True):
+        np.testing.assert_allclose(region.center, mean[:, at])
+    assert quadrant.get_bbox().contains(*mean[:, 4])
+    assert quadrant.get_xy()[0] == mean[0, 2]
+    assert quadrant.get_y() + quadrant.get_height() == pytest.approx(mean[1, 2])
+    assert panel.get_title(loc="left").startswith("two is better than one by ")
+    assert f"worse by {found.z_sparse:.1f} on the sparse test" in panel.get_title(loc="left")
+
+
+def test_a_region_holds_95_percent_of_resampled_means():
+    rng = np.random.default_rng(3)
+    values = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 2]], 400).T
+    width, height, angle = _ellipse(values)
+    means = values[:, rng.integers(0, 400, (4000, 400))].mean(axis=2) - values.mean(axis=1, keepdims=True)
+    turn = np.radians(angle)
+    along = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) @ means
+    inside = ((2 * along / np.array([[width], [height]])) ** 2).sum(axis=0) <= 1
+    assert 0.93 < inside.mean() < 0.97
+
+
+def test_smaller_is_better_turns_the_quadrant():
+    curves = planted(metric="mr", sign=-1)
+    found = largest_contradiction(curves, "mr", "sparse")
+    with figure(1, 1, (5, 4)) as (_, panel):
+        draw_contradiction(curves, panel, metric="mr", test_set="sparse", found=found)
+    better = [curves.values[name][0, 4].mean(dtype=float) for name in ("full", "sparse")]
+    (quadrant,) = (patch for patch in panel.patches if isinstance(patch, Rectangle))
+    assert quadrant.get_bbox().contains(*better)
 
 
 def test_the_close_up_is_written_where_there_is_one(tmp_path):
     paths = contradiction_figure(planted(), tmp_path / "new" / "figure4")
-    assert [path.name for path in paths] == ["figure4.png", "figure4.pdf"]
+    assert [path.name for path in paths] == ["figure4.png", "figure4.svg", "figure4.pdf"]
     assert sorted((tmp_path / "new").iterdir()) == sorted(paths)
     assert max(path.stat().st_size for path in paths) < 300_000
     agreeing = planted()
@@ -155,7 +174,7 @@ def test_share_figures_are_two_files_each(table, tmp_path, capsys):
         f"{share}_by_{what}.{end}"
         for share in ("inconsistent", "of_distinct")
         for what in ("density", "metric")
-        for end in ("png", "pdf")
+        for end in ("png", "svg", "pdf")
     ]
     assert sorted((tmp_path / "new").iterdir()) == sorted(paths)
     assert capsys.readouterr() == ("", "")

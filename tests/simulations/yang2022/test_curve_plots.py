@@ -10,6 +10,7 @@ from simulations.yang2022.curve_plots import (
     correlation_figure,
     density_figure,
     draw_curves,
+    highlighted,
     looks,
     metric_figure,
     shown_name,
@@ -83,6 +84,23 @@ def test_looks_are_the_same_in_every_panel():
         looks([one, one._replace(models=("betae", "rotate", "complex"))])
 
 
+def test_the_best_the_middle_and_the_worst_are_highlighted():
+    curves = study()._replace(labels=("a", "b", "c", "d", "e"), models=("x",) * 3 + ("y", "z"))
+    curves = curves._replace(config=np.repeat(range(5), 3).astype(np.int32), step=np.tile(np.arange(3), 5))
+    # At the end of training; what was there before says nothing.
+    curves.values["full"][0] = np.tile([0.99, 0.5, 0.0], 5)[:, None]
+    curves.values["full"][0, 2::3] = np.array([0.2, 0.5, 0.3, 0.1, 0.4])[:, None]
+    assert highlighted(curves, "mrr") == ("b", "c", "d")
+    found = looks([curves], highlighted(curves, "mrr"))
+    assert [label for label, look in found.items() if look.highlighted] == ["b", "c", "d"]
+    assert len({(found[label].colour, found[label].style) for label in "bcd"}) == 3
+    assert found["a"] == found["e"] != found["d"]
+    with figure(1, 1, (4, 3)) as (_, panel):
+        draw_curves(curves, panel, found, metric="mrr")
+    assert list(dict.fromkeys(lines(panel)[0])) == ["b", "c", "d", "other models"]
+    assert highlighted(study(), "mrr") == LABELS
+
+
 def test_eighteen_configurations_look_different():
     models = ("betae",) * 5 + ("rotate",) * 5 + ("complex",) * 3 + ("protate",) * 5
     curves = study()._replace(labels=tuple(map(str, range(18))), models=models)
@@ -137,8 +155,8 @@ def seen(monkeypatch):
         figures.append((panels, [text.get_text() for text in fig.legends[0].get_texts()]))
         return write(fig, stem)
 
-    write = curves.write_figure
-    monkeypatch.setattr(curves, "write_figure", spy)
+    write = curves.save_figure
+    monkeypatch.setattr(curves, "save_figure", spy)
     return figures
 
 
@@ -146,7 +164,7 @@ def test_a_panel_a_density_the_densest_first(tmp_path, seen, capsys):
     densities = (0.65, 0.95, 0.75)
     curves = [study(d, seed=i) for i, d in enumerate(densities)]
     paths = density_figure(curves, tmp_path / "new" / "figure3")
-    assert paths == [tmp_path / "new" / f"figure3.{end}" for end in ("png", "pdf")]
+    assert paths == [tmp_path / "new" / f"figure3.{end}" for end in ("png", "svg", "pdf")]
     assert sorted((tmp_path / "new").iterdir()) == sorted(paths)
     ((panels, legend),) = seen
     assert list(panels) == ["density 0.95", "density 0.75", "density 0.65"]
@@ -177,9 +195,24 @@ def test_a_panel_a_metric(tmp_path, seen):
     (every, _), (two, _) = seen
     assert list(every) == ["MRR", "log-MRR", "p-MRR@1/4", "Hits@10"]
     assert {title: label for title, (label, _) in two.items()} == {
-        "p-MRR@1/4": "p-MRR@1/4, correlated test",
-        "MRR": "MRR, correlated test",
+        "p-MRR@1/4": "correlated test",
+        "MRR": "",  # the axis of the panel to its left
     }
+
+
+def test_four_metrics_are_drawn_on_equal_axes(tmp_path, monkeypatch):
+    from simulations.yang2022 import curve_plots
+
+    figures = []
+    monkeypatch.setattr(curve_plots, "_written", lambda fig, _: figures.append(fig) or [])
+    shown = ("mrr", "hits@10", "p-mrr@1/4", "probe@0")
+    curves = study(metrics=("log-mrr", *shown))
+    metric_figure(curves, tmp_path / "f")
+    assert [panel.get_title() for panel in figures[0].axes] == ["MRR", "Hits@10", "p-MRR@1/4", "PROBE@0"]
+    assert {(panel.get_xlim(), panel.get_ylim()) for panel in figures[0].axes} == {((0, 1), (0, 1))}
+    curves.values["full"][1] *= 40
+    metric_figure(curves, tmp_path / "f")
+    assert figures[1].axes[0].get_xlim()[1] > 1
 
 
 def test_large_pictures_are_written_anew_with_fewer_dots(tmp_path, monkeypatch):

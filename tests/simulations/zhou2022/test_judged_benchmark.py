@@ -260,7 +260,7 @@ def test_files_and_tables_are_written(main, owkg_data, tmp_path, capsys):
         assert len(table) == len(rows) > 0
         assert table.columns == list(rows[0])
     for stem in ("depth_micro", "depth_macro", "asl", "ranks", "readings"):
-        assert {f"judged_benchmark_{stem}{suffix}" for suffix in (".png", ".pdf")} <= written
+        assert {f"judged_benchmark_{stem}{suffix}" for suffix in (".png", ".svg", ".pdf")} <= written
     assert all(path.stat().st_size > 150 for path in tmp_path.iterdir())
 
 

@@ -42,7 +42,7 @@ def test_tables_figures_json_and_runs_that_are_kept(worlds, call, tmp_path):
     assert labels["labels"].is_sorted()
     noted = json.loads((tmp_path / "pooling.json").read_text())
     assert (noted["preset"], noted["depth"], noted["densities"]) == ("pool", 3, [0.7])
-    assert len(noted["results"]) == 9
+    assert len(noted["results"]) == 11
     csv = (tmp_path / "pooling_agreement.csv").read_bytes()
     code, printed, error = call(*asked, "--format", "json")
     assert code == 0
