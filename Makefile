@@ -1,12 +1,12 @@
 # make demo   set up, then run the main job end to end; results under out/
 # make test   set up, then run all tests
 # make fuzz   set up, then read, damage, divide and interrupt files at random; CASES=10000 of each kind, SEED=0
-# make bench  set up, then measure speed; tables under out/, all of them in docs/performance.md
+# make bench  set up, then measure speed; tables under out/, all of them in docs/evidence/performance.md
 # make accelerator  measure what depends on the device, nine minutes at most; go on where it stopped
 #             (ARGS=--quick: tiny sizes; PYTHON_RUN=python3: with that interpreter's packages, nothing is installed)
 # make test-oldest  the oldest versions that pyproject.toml allows, in an environment of their own: a quick part
 #             of the tests
-# make environments  every command in every environment of docs/environments.md, whose table it writes; half an hour
+# make environments  every command in every environment of docs/evidence/environments.md, whose table it writes; half an hour
 # make lint   set up, then check style (ruff) and types (pyright, which fetches itself from npm)
 # make docs   set up, then execute the notebooks in place
 # make site   set up, then build the documentation; out/site/index.html
@@ -135,7 +135,7 @@ test-oldest: $(OLDEST)/.installed
 
 environments: $(STAMP)
 	@echo "==> every command in every environment"
-	@$(BIN)/python tests/environments/matrix.py --page docs/environments.md
+	@$(BIN)/python tests/environments/matrix.py --page docs/evidence/environments.md
 
 fuzz: $(STAMP)
 	@echo "==> $(CASES) cases of each reader, of datasets against tables, and processes (seed $(SEED))"
@@ -170,8 +170,8 @@ bench: $(STAMP)
 	@echo "==> graphs of up to 100 million triples, sampled evaluation of 2.5 million entities"
 	@$(BIN)/python benchmarks/large_graph.py --out $(OUT)
 	@$(BIN)/python benchmarks/sampled_evaluation.py --out $(OUT)
-	@echo "==> docs/performance.md"
-	@$(BIN)/python benchmarks/page.py --out $(OUT) --page docs/performance.md
+	@echo "==> docs/evidence/performance.md"
+	@$(BIN)/python benchmarks/page.py --out $(OUT) --page docs/evidence/performance.md
 
 accelerator: $(if $(PYTHON_RUN),,$(STAMP))
 	@echo "==> speed on the device, each beside its limit"

@@ -33,7 +33,7 @@ import jax
 import typer
 
 from benchmarks import accelerator_parts as parts
-from benchmarks.accelerator_page import page
+from benchmarks.accelerator_page import joined, page
 from owkg.files.storage import writable_folder, written_aside
 from simulations.script import Out, run_script
 
@@ -193,14 +193,15 @@ def main(
     minutes: Annotated[float, typer.Option(help="No part begins that would end later.", min=0)] = 9.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is there.")] = False,
     publish: Annotated[
-        Path | None, typer.Option(metavar="DOCS", help="Measure nothing; put file and page into this folder.")
+        Path | None, typer.Option(metavar="DOCS", help="Measure nothing; put file and tables there.")
     ] = None,
 ) -> int:
     """Measures what is not measured yet, and writes the page."""
     if publish is not None:
         text = (out / NAME).read_text(encoding="utf-8")
-        written = page(_read(out / NAME))
-        for path, words in ((publish / "reproduction" / NAME, text), (publish / PAGE, written)):
+        speeds = publish / "evidence" / "performance.md"
+        written = joined(speeds.read_text(encoding="utf-8"), _read(out / NAME))
+        for path, words in ((publish / "reproduction" / NAME, text), (speeds, written)):
             with written_aside(path) as aside:
                 aside.write_text(words, encoding="utf-8")
             print(f"wrote {path}")

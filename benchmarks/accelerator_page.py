@@ -1,5 +1,9 @@
-"""The page `accelerator.md`, written from what `benchmarks/accelerator.py` measured."""
+"""The page `accelerator.md`, written from what `benchmarks/accelerator.py` measured.
 
+The same tables are the last part of the page of all speeds.
+"""
+
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +16,7 @@ _HEAD = """# Speed on an accelerator
 Written by `make accelerator` from what it measured: {device}{memory}, {cores} CPU cores, {versions}.
 Seconds are those of the fastest of several calls, after compilation. Each stands beside its limit: the least
 time that the same device, in the same run, could take; `times` is how many times that it takes. {data}.
-[reproduction/accelerator.json](reproduction/accelerator.json) holds every number.
+`accelerator.json` holds every number.
 """
 _DATA = {
     "published": "The\ngraph that is evaluated is FB15k-237, the world of the preset is a published one",
@@ -92,6 +96,24 @@ def page(content: dict[str, Any]) -> str:
     if lost:
         sections.append("## Not measured\n\n" + "\n".join(lost) + "\n")
     return "\n".join(sections)
+
+
+_MARK = "<!-- on an accelerator -->\n"
+
+
+def joined(page_of_speeds: str, content: dict[str, Any]) -> str:
+    """The page of all speeds with the tables of an accelerator as its last part.
+
+    Args:
+        page_of_speeds: Markdown, with or without that part.
+        content: what `benchmarks/accelerator.py` measured.
+
+    Returns:
+        The page; headings of the part are one level lower than in a page of their own.
+    """
+    part = re.sub("^#", "##", page(content), flags=re.MULTILINE)
+    part = part.replace("`accelerator.json`", "[accelerator.json](../reproduction/accelerator.json)")
+    return page_of_speeds.split(_MARK)[0].rstrip("\n") + f"\n\n{_MARK}\n{part}"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -1,11 +1,12 @@
-"""The page `docs/performance.md`: every speed of the project, from the tables that `make bench` wrote.
+"""The page `docs/evidence/performance.md`: every speed, from the tables that `make bench` wrote.
 
-    python benchmarks/page.py --out out --page docs/performance.md
+    python benchmarks/page.py --out out --page docs/evidence/performance.md
 
 What was not measured is named at the end.
 """
 
 import ast
+import json
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
+from benchmarks.accelerator_page import joined
 from benchmarks.timing import machine
 from owkg.files.storage import written_aside
 from owkg.terminal.markdown import table as markdown_table
@@ -38,13 +40,17 @@ TABLES = {
     "cluster": ["cluster_speed"],
     "alignment": ["alignment_speed"],
 }
+PAGE = Path("docs/evidence/performance.md")
+RECORD = Path(__file__).parents[1] / "docs" / "reproduction" / "accelerator.json"
+"""The numbers that were measured on an accelerator."""
+
 _PACKAGES = ("numpy", "polars", "scipy", "optax")
 _UNITS = {"_s": "s", "_gib": "GiB", "_gb": "GB", "_hours": "h"}
 _HEAD = """# Performance
 
 Written by `make bench` with {machine};
 {versions}. Beside every speed stands a limit of the machine or a peer, measured in the same
-run. [Speed on an accelerator](accelerator.md) has what depends on the device; `make accelerator` measures it.
+run. [Speed on an accelerator](#speed-on-an-accelerator) has what depends on the device.
 """
 
 
@@ -93,11 +99,12 @@ def page(folder: Path) -> str:
 
 
 def main(
-    out: Out = Path("out"),
-    to: Annotated[Path, typer.Option("--page", help="Markdown to write.")] = Path("docs/performance.md"),
+    out: Out = Path("out"), to: Annotated[Path, typer.Option("--page", help="Markdown to write.")] = PAGE
 ) -> None:
     """Writes the page of all speeds from the tables of the benchmarks."""
     text = page(out)
+    if RECORD.is_file():
+        text = joined(text, json.loads(RECORD.read_text(encoding="utf-8")))
     with written_aside(to) as aside:
         aside.write_text(text)
 

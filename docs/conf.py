@@ -1,17 +1,14 @@
 """Configuration of the site: `make site` builds it into out/site."""
 
-import dataclasses
-import re
 import shutil
 import sys
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any, get_origin
+from typing import Any
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+from _ext import api, catalogue, commands, figure, links, notebooks, places, terms  # noqa: E402
 
 import owkg  # noqa: E402
 
@@ -19,18 +16,23 @@ project, author, version = "owkg", "The owkg developers", owkg.__version__
 release = version
 copyright = author  # noqa: A001
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx-mathjax-offline"]
-exclude_patterns = ["reproduction/*", "images/*"]
+exclude_patterns = ["reproduction/*", "images/*", "_ext/*"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 # Notebooks hold their outputs: they are not run.
 nb_execution_mode = "off"
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 napoleon_numpy_docstring = False
+napoleon_use_ivar = True
 napoleon_use_rtype = False
 napoleon_attr_annotations = False
 python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 100
 default_role = "code"
+# "owkg --help" keeps its two hyphens.
+smartquotes = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/owkg.svg"
@@ -40,78 +42,44 @@ html_theme_options: dict[str, Any] = {"source_directory": "docs/"}
 html_show_sourcelink = False
 suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
-# Written by this file, and not kept.
-_MADE = ("_notebooks", "api")
+
+def _tutorials() -> str:
+    """The list of the tutorials, by their numbers."""
+    names = sorted(path.stem for path in (HERE / "get_started").glob("[0-9]*.md"))
+    return "\n".join(["```{toctree}", ":maxdepth: 1", "install", *names, "```"])
 
 
-def _notebooks() -> None:
-    """The notebooks, beside the pages."""
-    folder = HERE / "_notebooks"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        shutil.copy(path, folder / path.name)
+# Parts of pages that are made, by the comment in their place.
+_PARTS = {
+    "catalogue": catalogue.text,
+    "downloads": notebooks.downloads,
+    "incomplete": figure.text,
+    "tutorials": _tutorials,
+}
 
 
-def _reference() -> None:
-    """A page for each room, of what its `__all__` names; and one of the front doors."""
-    folder = HERE / "api"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    doors = [name for name in owkg.__all__ if callable(getattr(owkg, name))]
-    rooms = [name for name in owkg.__all__ if name not in doors and name != "__version__"]
-    pages = {"owkg": ("owkg", doors)} | {
-        room: (f"owkg.{room}", list(getattr(import_module(f"owkg.{room}"), "__all__", ()))) for room in rooms
-    }
-    for page, (module, names) in pages.items():
-        first = (import_module(module).__doc__ or "").strip()
-        lines = [f"# {module}", "", first, "", "```{eval-rst}"]
-        for name in names:
-            what = getattr(import_module(module), name)
-            kind = "autoclass" if isinstance(what, type) else "autofunction"
-            if isinstance(what, ModuleType):
-                kind = "automodule"
-            elif not callable(what) or get_origin(what) or dataclasses.is_dataclass(type(what)):
-                lines += [
-                    f".. py:data:: {module}.{name}",
-                    "   :no-index:",
-                    "",
-                    f"   {type(what).__name__}",
-                    "",
-                ]
-                continue
-            lines += [f".. {kind}:: {module}.{name}", "   :no-index:"]
-            fields = getattr(what, "_fields", ())
-            own = (
-                [key for key in vars(what) if not key.startswith("_") and key not in fields] if fields else []
-            )
-            if kind != "autofunction" and (own or not fields):
-                lines += [f"   :members: {', '.join(own)}".rstrip()]
-            lines += [""]
-        (folder / f"{page}.md").write_text("\n".join([*lines, "```", ""]), encoding="utf-8")
-    listed = "\n".join(pages)
-    text = f"# Reference\n\nThe front doors, and the rooms behind them.\n\n```{{toctree}}\n{listed}\n```\n"
-    (folder / "index.md").write_text(text, encoding="utf-8")
-
-
-def _plain(_app: Any, _what: str, _name: str, _of: Any, _options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text: what reStructuredText would read into it is taken as it stands."""
-    for i, line in enumerate(lines):
-        if not line.lstrip().startswith((">>>", "...")):
-            lines[i] = re.sub(r"(\||(?<!`)\*(?!`))|(?<=\w)(_)(?=\W|$)", r"\\\1\2", line)
-
-
-def _links(_app: Any, _name: str, source: list[str]) -> None:
-    """Links to notebooks go to their pages; to other files of the repository, there is no page."""
-    source[0] = source[0].replace("](../notebooks/", "](_notebooks/")
-    source[0] = re.sub(r"\[([^\]]+)\]\(\.\./[^)]*\)", r"\1", source[0])
-    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(reproduction/[^)]*\)", r"\1", source[0])
+def _parts(_app: Any, _page: str, source: list[str]) -> None:
+    """Puts the parts that are made into the pages that have a place for them."""
+    for name, text in _PARTS.items():
+        mark = f"<!-- {name} -->"
+        if mark in source[0]:
+            source[0] = source[0].replace(mark, text())
 
 
 def setup(app: Any) -> None:
-    """What Sphinx calls first."""
-    _notebooks()
-    _reference()
-    app.connect("source-read", _links)
+    """Connects the parts of the site; Sphinx calls it first."""
+    for folder in (places.NOTEBOOKS, places.API, places.COMMANDS):
+        shutil.rmtree(HERE / folder, ignore_errors=True)
+        (HERE / folder).mkdir(parents=True)
+    notebooks.write()
+    api.write()
+    commands.write()
+    app.add_object_type("metric", "metric", objname="metric")
+    app.connect("source-read", _parts, priority=400)
+    app.connect("source-read", links.read)
+    app.connect("doctree-read", terms.collect)
+    app.connect("doctree-resolved", terms.link)
+    app.connect("autodoc-process-signature", api.signature)
     # Before napoleon, which reads sections into reStructuredText.
-    app.connect("autodoc-process-docstring", _plain, priority=400)
+    app.connect("autodoc-process-docstring", api.returns, priority=390)
+    app.connect("autodoc-process-docstring", api.plain, priority=400)

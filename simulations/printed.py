@@ -2,7 +2,7 @@
 
 A printed number is recomputed from the published data under OWKG_DATA, or from a formula alone. It is equal
 if it rounds to the printed digits, cut if the paper cut the last digit instead, or else explained: by an
-erratum (docs/errata.md), or by what would be needed to recompute it.
+erratum (docs/evidence/errata.md), or by what would be needed to recompute it.
 
     python -m simulations.printed --out out
     python -m simulations.printed --paper zhou2022 --format json

@@ -10,7 +10,7 @@ import pytest
 
 from owkg.cli.main import main
 
-PAGE = (Path(__file__).parents[1] / "docs" / "files" / "ranks.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "files" / "ranks.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(text|console|python)\n(.*?)```", PAGE, re.DOTALL)
 
 

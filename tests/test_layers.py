@@ -1,4 +1,4 @@
-"""Who may import whom (docs/architecture.md), and what may stand nowhere in the library."""
+"""Who may import whom (docs/project/architecture.md), and what may stand nowhere in the library."""
 
 import ast
 from collections.abc import Iterator

@@ -20,7 +20,7 @@ from owkg.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 INPUT = ROOT / "tests" / "golden" / "input"
-PAGES = sorted(path for path in (ROOT / "docs" / "tasks").glob("*.md") if path.stem != "index")
+PAGES = sorted(path for path in (ROOT / "docs" / "how_to" / "tasks").glob("*.md"))
 # These begin in an empty folder, with `owkg example`.
 STARTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "get_started").glob("[0-9]_*.md"))]
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -87,8 +87,8 @@ def test_commands_print_what_the_page_shows(page):
 
 
 def test_every_page_is_listed():
-    index = (ROOT / "docs" / "tasks" / "index.md").read_text(encoding="utf-8")
-    assert all(f"\n{page.stem}\n" in index for page in PAGES)
+    index = (ROOT / "docs" / "how_to" / "index.md").read_text(encoding="utf-8")
+    assert all(f"\ntasks/{page.stem}\n" in index for page in PAGES)
 
 
 @pytest.mark.parametrize(

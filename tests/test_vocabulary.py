@@ -1,4 +1,4 @@
-"""Words that left for those of the field (docs/glossary.md) do not come back, in code or on pages."""
+"""Words that left for those of the field (docs/reference/glossary.md) do not come back."""
 
 import re
 import subprocess

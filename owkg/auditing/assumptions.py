@@ -210,7 +210,7 @@ def _notes(box: Box, ready: Prepared, judged: Judged) -> list[str]:
     elif any(low != 0 or high != 0 for low, high in box.correlation.values()):
         found.append(
             "With a correlation, answers that are missing stand among the known ones by proportional odds "
-            "(docs/audit.md); in Yang et al. the found ones stand in any order."
+            "(docs/understand/audit.md); in Yang et al. the found ones stand in any order."
         )
     found.append(_rates(box))
     if judged.drawn is not None and not box.unused:

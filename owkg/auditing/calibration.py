@@ -1,7 +1,8 @@
 """How far full-test metrics that the model implies are from the true ones, as closed worlds showed.
 
 The table is made by `python -m simulations.closed_world_audit calibrate`, from models trained on generated
-families whose full tests are known. docs/audit.md says how it does on worlds that it was not made from.
+families whose full tests are known. docs/evidence/calibration.md says how it does on
+other worlds.
 """
 
 from fractions import Fraction

@@ -164,7 +164,7 @@ VERDICTS = (
     TURNED,
     CONTRADICTED,
 )
-"""Of a pair; docs/audit.md defines them."""
+"""Of a pair; docs/understand/audit.md defines them."""
 
 _CLAIMS = {HOLDS: 2, HOLDS_IN_RANGE: 1, REVERSED_IN_RANGE: 1}
 _OBSERVED = (TURNED, CONTRADICTED)

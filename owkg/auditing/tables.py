@@ -464,7 +464,7 @@ def _allowed(box: Box, known: int) -> float:
 
 
 def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int = 0) -> list[str]:
-    """The verdict on each pair, by the rules of docs/audit.md; `judged` answers are not in the test.
+    """The verdict on each pair, by docs/understand/audit.md; `judged` answers are not in the test.
 
     `probability_low` and `_high` are over the box; where it has no upper end, over what was found.
     """

@@ -84,6 +84,9 @@ def classify(
         by: columns of the table that divide the triples, such as relation.
         ci: level of the confidence intervals, over triples at fixed thresholds; None: no intervals.
 
+    Returns:
+        The measures with intervals, by model and part, and the thresholds.
+
     Raises:
         ValueError: naming the argument, if the table is malformed or an argument is out of range.
 

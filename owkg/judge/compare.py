@@ -167,6 +167,10 @@ def compare(
         columns, untied, realistic, candidates, ids: of `owkg.read_ranks`, for all rank tables.
         on_progress: called with (done, total) metrics, and before of a dataset with its parts.
 
+    Returns:
+        The comparison: tables of values with intervals, of pairs with tests, of metrics, and of the agreement
+        of qrels.
+
     Raises:
         ValueError: naming the argument, or the file and what is wrong with it.
 

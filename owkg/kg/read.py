@@ -179,6 +179,9 @@ def read_graph(
             layouts are there and one is complete, that one is read, and a warning says what is left out.
         on_progress: told how many steps are done, and of how many; a split takes several.
 
+    Returns:
+        The graph: its entities, its relations, and the triples of each split, by their ids.
+
     Raises:
         ValueError: if the folder is of no layout or of several, if there is no train split, or if a line is
             malformed, blank, not UTF-8, a header, or holds an unknown label or an id out of range; the

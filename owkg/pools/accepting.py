@@ -155,6 +155,9 @@ def accept(
         seed: seed of the order of the draw. Default 0.
         ci: confidence level. Default 0.95.
 
+    Returns:
+        The accepted set: its predictions, and whether they have the precision.
+
     Raises:
         ValueError: if an argument is out of range, or a prediction is judged before its turn.
         OSError: if a file cannot be opened.

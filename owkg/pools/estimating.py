@@ -68,6 +68,9 @@ def estimate(
         ci: confidence level of the intervals. Default 0.95.
         of_these: True (default): the values are for the queries of the runs; False: for queries like these.
 
+    Returns:
+        The estimates: metrics of systems and differences of pairs, with intervals.
+
     Raises:
         ValueError: if the pool has no design, a judgement is outside the draw, the design does not answer a
             metric, a drawn unit is skipped, too few units are judged, or a third look has no plan (`looks`).

@@ -124,6 +124,9 @@ def rank(
         entities: labels of the columns of `scores`, in their order: those of the graph, each once.
         relations: labels of the columns where relations are ranked, likewise.
 
+    Returns:
+        The rank table: a row for each triple and side, with optimistic and pessimistic ranks.
+
     Raises:
         ValueError: naming the argument, if the graph has no such split, a matrix has another shape, a score
             is NaN, or labels are not those of the graph.

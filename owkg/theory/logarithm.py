@@ -55,7 +55,7 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
     Args and Raises: as `log_approximation`.
 
     References:
-        Derived in docs/theory.md, section 3; below that of Theorem 4.1, `printed_error_bound`.
+        Derived in docs/understand/theory.md, section 3; below that of Theorem 4.1, `printed_error_bound`.
     """
     queries = grid(**setting)
     p = queries.conditional_strengths()[0] * queries.sparsity
@@ -108,7 +108,7 @@ def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) ->
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.5 (`printed_correlation_condition`, sufficient);
-        docs/theory.md, section 4.
+        docs/understand/theory.md, section 4.
     """
     queries = grid(**setting)
     l = queries.strength

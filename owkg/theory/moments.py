@@ -2,7 +2,7 @@
 
 Yang et al. (2022) prove the mean of the positive class only (Lemma 4.1) and estimate the variance
 numerically. Given the number m of missing answers, and the number k of them classified positive, the
-ranks are those of a random order in two blocks, and both moments follow; docs/theory.md derives them.
+ranks are those of a random order in two blocks, and both moments follow (docs/understand/theory.md).
 """
 
 from collections.abc import Callable
@@ -212,7 +212,7 @@ def moments(
         '0.192762 0.0061811'
 
     References:
-        The model: Yang, Lin, Zhang (NeurIPS 2022), section 4. The moments: docs/theory.md, section 2.
+        The model: Yang, Lin, Zhang (NeurIPS 2022), section 4. Moments: docs/understand/theory.md, section 2.
     """
     queries = grid(**setting)
     return _mixed(*_moments(metric, queries, queries.conditional_strengths(), missing), answer_weights)

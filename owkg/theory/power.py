@@ -203,7 +203,7 @@ def log_required_queries(
         4.65
 
     References:
-        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4; its worked example is corrected in docs/errata.md.
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4; docs/evidence/errata.md corrects its example.
     """
     l = _positive("strength", strength)
     change = checks.real("difference", difference, 0, np.inf, closed=False)

@@ -9,7 +9,7 @@ import pytest
 
 from owkg.cli.main import main
 
-PAGE = (Path(__file__).parents[2] / "docs" / "files" / "lists.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "files" / "lists.md").read_text(encoding="utf-8")
 FILES = re.findall(r"^`(\S+)`, [^\n]*(?:\n[^\n`]+)*\n\n```(?:text|json)\n(.*?)^```$", PAGE, re.M | re.S)
 BLOCKS = re.findall(r"^```(console|python)\n(.*?)^```$", PAGE, re.M | re.S)
 

@@ -1,4 +1,4 @@
-"""docs/conformance.md says what docs/reproduction/conformance.json holds."""
+"""docs/evidence/conformance.md says what docs/reproduction/conformance.json holds."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from owkg.conformance import adapter, read_results, results, runner, summary, vectors, verdict_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "conformance.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "evidence" / "conformance.md").read_text(encoding="utf-8")
 RECORD = read_results(DOCS / "reproduction" / "conformance.json")
 
 

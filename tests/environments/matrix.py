@@ -1,7 +1,7 @@
 """Every command in every environment: right numbers, or one line that says what is wrong.
 
 `python tests/environments/matrix.py` runs all cells, which takes half an hour, and writes the table of
-docs/environments.md. `test_environments.py` runs some of them.
+docs/evidence/environments.md. `test_environments.py` runs some of them.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from safetensors.numpy import load_file
 
 ROOT = Path(__file__).parents[2]
 INPUT = ROOT / "tests" / "golden" / "input"
-PAGE = ROOT / "docs" / "environments.md"
+PAGE = ROOT / "docs" / "evidence" / "environments.md"
 BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->"
 
 SETTING = "--sparsity 0.35 --num-answers 5 --num-entities 50"

@@ -403,7 +403,7 @@ def test_both_n_triples_and_labels_are_refused(made):
 
 # --- the page of the formats
 
-PAGE = (Path(__file__).parents[2] / "docs/files/graphs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/files/graphs.md").read_text(encoding="utf-8")
 _BLOCKS = r"^```text\n((?:[^`\n]*\n)+)```\n\n```console\n(?:\$ pip.*\n)?(\$ owkg kg info .*)\n"
 SHOWN = re.findall(_BLOCKS, PAGE, re.MULTILINE)
 

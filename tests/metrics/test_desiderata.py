@@ -1,7 +1,7 @@
 """Desiderata of rank metrics, for every metric of the registry (Hoyt et al. 2022; PROBE, Property 2).
 
 Here they are tried on random ranks and sizes, against the table of `simulations.hoyt2022.desiderata`, which
-`docs/metrics.md` shows.
+`docs/reference/desiderata.md` shows.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ def test_every_metric_that_has_a_better_end_is_there():
 
 
 def test_the_page_shows_the_table(table):
-    assert f"\n\n{markdown(table)}\n\n" in (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    assert f"\n\n{markdown(table)}\n\n" in (ROOT / "docs/reference/desiderata.md").read_text(encoding="utf-8")
 
 
 def test_only_amri_meets_all(met):

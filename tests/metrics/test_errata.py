@@ -1,4 +1,4 @@
-"""What the papers on rank metrics print wrong, and what holds (docs/errata.md), by counting all rankings."""
+"""What papers on rank metrics print wrong, and what holds (docs/evidence/errata.md), by counting."""
 
 import numpy as np
 import polars as pl

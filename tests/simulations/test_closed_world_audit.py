@@ -295,7 +295,7 @@ def test_intervals_hold_what_they_say():
 
 
 def test_the_page_has_the_committed_tables():
-    page = " ".join((REPRODUCTION.parent / "audit.md").read_text(encoding="utf-8").split())
+    page = " ".join((REPRODUCTION.parent / "evidence" / "calibration.md").read_text(encoding="utf-8").split())
     kept, orders, boxes = (
         pl.read_csv(REPRODUCTION / f"audit_{name}.csv") for name in ("coverage", "probabilities", "boxes")
     )
@@ -446,7 +446,7 @@ def test_closed_graphs_are_drawn_as_named(name):
 def test_the_page_has_the_committed_cells_of_uneven_rates():
     table = pl.read_csv(REPRODUCTION / "audit_unevenness.csv", glob=False)
     assert table["impossible"].max() == 0  # as the page says
-    page = (REPRODUCTION.parent / "audit.md").read_text(encoding="utf-8")
+    page = (REPRODUCTION.parent / "evidence" / "calibration.md").read_text(encoding="utf-8")
     lines = []
     for (_, deviation), own in table.group_by("missing", "deviation", maintain_order=True):
         cells = [

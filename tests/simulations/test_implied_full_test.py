@@ -1,4 +1,4 @@
-"""The numbers of docs/audit.md on implied full-test metrics."""
+"""The numbers of docs/understand/audit.md on implied full-test metrics."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from simulations.implied_full_test import errors
 
-PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "understand" / "audit.md").read_text(encoding="utf-8")
 
 
 def test_the_page_says_what_is_computed(owkg_data):

@@ -18,7 +18,7 @@ from simulations.zhou2022.published import S, read_study
 
 ROOT = Path(__file__).parents[2]
 VERDICTS_OF = {"zhou2022": (72, 5, 3, 19), "berrendorf2020": (17, 0, 2, 20), "probe2026": (17, 0, 1, 64)}
-ERRATA = set(re.findall(r"^\| ([A-Z]\d+) \|", (ROOT / "docs/errata.md").read_text(), re.MULTILINE))
+ERRATA = set(re.findall(r"^\| ([A-Z]\d+) \|", (ROOT / "docs/evidence/errata.md").read_text(), re.MULTILINE))
 TABLES = {
     "zhou2022": {
         "000_table1_test_sets": ["triples", "positives", "negatives"],

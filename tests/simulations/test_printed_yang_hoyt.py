@@ -11,7 +11,7 @@ from owkg.judge import relabelled
 from simulations.printed import cells_of, counts_of, table_of
 from simulations.yang2022.printed import ANSWERS, REPORTED, corrected_ranks
 
-ERRATA = (Path(__file__).parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
+ERRATA = (Path(__file__).parents[2] / "docs" / "evidence" / "errata.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module", params=["yang2022", "hoyt2022"])

@@ -112,7 +112,7 @@ def test_the_script_of_own_rank_tables(tmp_path):
 
 def test_the_numbers_of_the_page_are_those_of_the_study():
     table = pl.read_csv(ROOT / "docs" / "reproduction" / "sampled_evaluation.csv", glob=False)
-    page = (ROOT / "docs" / "rank_theory.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "understand" / "rank_theory.md").read_text(encoding="utf-8")
     own = table.filter(data="codex-s", metric="mrr")
     shown = re.findall(r"^\| (10|50|100|500|all) \| (\.\d+) \| (\.\d+) \|$", page, re.MULTILINE)
     assert len(shown) == 5

@@ -1,4 +1,4 @@
-"""What docs/errata.md claims, one test a row."""
+"""What docs/evidence/errata.md claims, one test a row."""
 
 import numpy as np
 import pytest
