@@ -9,7 +9,9 @@ from docutils import nodes
 
 from _ext.places import DOCS, GLOSSARY, written
 
-HOMOGRAPHS = frozenset({"box", "found", "gap", "key", "look", "run", "source", "values", "index", "seed"})
+HOMOGRAPHS = frozenset(
+    {"chunk", "conflict", "design", "gap", "key", "look", "prefix", "run", "seed", "template"}
+)
 """Terms that are everyday words as well: a page links them by hand where it means the term."""
 _CLOSED = (nodes.title, nodes.reference, nodes.literal, nodes.FixedTextElement, nodes.math, nodes.raw)
 _CLOSED += (nodes.Invisible, nodes.caption, nodes.rubric, nodes.field_name)
