@@ -110,7 +110,7 @@ def test_evaluate_takes_frames_and_usual_metrics(systems):
         (["mmr"], {}, "`metrics` must be valid: unknown metric 'mmr': did you mean mr, zmr, mrr"),
         ([], {}, "`metrics` must name at least one metric"),
         ("mrr", {"by": "colour"}, "`by` must be of side, ties, relation, category, popularity"),
-        ("mrr", {"by": ("relation", "category")}, "of all but side and ties at most one"),
+        ("mrr", {"by": ("relation", "category")}, "with at most one besides side and ties"),
         ("mrr", {"side": "left"}, "`side` must be of head, tail, relation, both, got left"),
         (3, {}, "`metrics` must be names of metrics, got 3"),
         ("mrr", {"seed": -1}, "`seed` must be one key of jax.random.key, or a seed, got -1"),

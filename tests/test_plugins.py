@@ -145,9 +145,9 @@ GOOD = Entry("own", "own", "f", "[0, 1]", "larger", "-", "own", lambda: RECIPROC
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ("mrr", r"`entry` must be of owkg.metrics.Entry or ListGain, got 'mrr'"),
-        (GOOD._replace(formula=3), "must be of owkg.metrics.Entry"),
-        (GOOD._replace(name="mrr", example="mrr"), "must have names of its own, got 'mrr', which is mrr"),
+        ("mrr", r"`entry` must be an owkg.metrics.Entry or ListGain, got 'mrr'"),
+        (GOOD._replace(formula=3), "must be an owkg.metrics.Entry"),
+        (GOOD._replace(name="mrr", example="mrr"), "must have unused names, got 'mrr', which is mrr"),
         (GOOD._replace(aliases=("ndcg",)), "names of its own, got 'ndcg', which is nDCG"),
         (GOOD._replace(aliases=("zmrr",)), "names of its own, got 'zmrr', which is zmrr"),
         (GOOD._replace(aliases=("OWN",)), "aliases in lower case"),

@@ -57,7 +57,6 @@ REST: dict[str, int] = {
     "owkg/ir": 6,
     "owkg/judge": 39,
     "owkg/kg": 23,
-    "owkg/metrics": 81,
     "owkg/models": 20,
     "owkg/plots": 12,
     "owkg/pools": 54,

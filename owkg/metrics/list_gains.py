@@ -1,7 +1,7 @@
 """Registry of metrics that add up a gain for every answer in the first K positions of a list.
 
-An entry is all that such a metric takes: value under every tie rule, chance level, interval, name, aliases
-and listing follow from it.
+An entry is all that such a metric needs: its value under every tie rule, chance level, interval, name,
+aliases and listing follow from it.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ import numpy as np
 
 
 class ListGain(NamedTuple):
-    """A sum of discounts of the positions of answers, over what it is normalised by.
+    """Metric that sums discounts over the positions of answers and divides the sum by a norm.
 
     Attributes:
-        name: the metric is macro-NAME@K.
-        aliases: other words for it.
-        discount: of positions 1, 2, ...: what an answer there adds.
-        ideal: of (discounts of the first positions added up, answers of each list, K): what the sum is
-            divided by. The discounts end at K, or at the longest list.
-        formula: for people; p_i is the position of the i-th answer.
-        source: where it is from.
+        name: NAME in the metric's name, macro-NAME@K.
+        aliases: other words for NAME.
+        discount: function from positions 1, 2, ... to the gain of an answer there.
+        ideal: function of (cumulative discounts of the first positions, number of answers of each list, K)
+            that returns the divisor of each list's sum. The discounts end at K, or at the longest list.
+        formula: formula for readers; p_i is the position of the i-th answer.
+        source: publication or library that defines the metric.
     """
 
     name: str
@@ -76,4 +76,4 @@ GAINS = {
         ),
     )
 }
-"""By name. A new entry is a new metric, in every command."""
+"""Gains by name. A new entry adds a metric to every command."""
