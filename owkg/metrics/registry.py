@@ -85,7 +85,7 @@ METRICS = Registry(
     Entry(
         "macro-map@K",
         "macro-map@20",
-        "mean over queries of sum of i/p_i over p_i <= K, over the answers; p_i position of the i-th",
+        "mean over queries of sum of i/p_i over p_i <= K, / number of answers; p_i position of the i-th",
         "[0, 1]",
         "larger",
         "closed",
@@ -95,8 +95,8 @@ METRICS = Registry(
     ),
     *map(_of_gain, GAINS.values()),
     _spread(Spread.COUNT, "n", ("rank-count",), low="[1, inf)"),
-    _spread(Spread.STANDARD_DEVIATION, "of r", ("rank-std", "std")),
-    _spread(Spread.VARIANCE, "of r", ("rank-var", "var")),
+    _spread(Spread.STANDARD_DEVIATION, "standard deviation of r", ("rank-std", "std")),
+    _spread(Spread.VARIANCE, "variance of r", ("rank-var", "var")),
     _spread(Spread.MEDIAN_ABSOLUTE_DEVIATION, "1.4826 median of |r - median|", ("rank-mad", "mad")),
     _spread(Spread.MAX_RANK, "max of r, power-mean@inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
     _spread(Spread.MIN_RANK, "min of r, power-mean@-inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
@@ -140,7 +140,7 @@ ADJUSTED = Registry(
     Entry(
         "aM",
         "amr",
-        "M / E, of M better small",
+        "M / E, if small M is better",
         "[0, inf)",
         "smaller",
         "as M",
@@ -151,7 +151,7 @@ ADJUSTED = Registry(
     Entry(
         "aM",
         "amrr",
-        "(M - E)/(B - E), of M better large",
+        "(M - E)/(B - E), if large M is better",
         "(-inf, 1]",
         "larger",
         "as M",
@@ -161,7 +161,7 @@ ADJUSTED = Registry(
     Entry(
         "aMi",
         "amri",
-        "(M - E)/(B - E), of M better small",
+        "(M - E)/(B - E), if small M is better",
         "(-inf, 1]",
         "larger",
         "as M",

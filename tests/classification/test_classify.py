@@ -80,7 +80,7 @@ def test_models_are_fitted_each_by_itself_and_compared(rng, scored):
         assert row["difference"] == pytest.approx(values["a", row["metric"]] - values["b", row["metric"]])
         assert row["ci_low"] <= row["difference"] <= row["ci_high"]
     last = both["split"].to_list()[:200][::-1].index("test") + 1
-    with pytest.raises(ArgumentError, match="must be the same for all models, and are not for a and b"):
+    with pytest.raises(ArgumentError, match="must be the same for all models, but differ for a and b"):
         owkg.classify(pl.concat([both[:-last], both[400 - last + 1 :]]))
 
 
@@ -124,7 +124,7 @@ def test_without_a_validation_set_what_needs_no_threshold(rng, scored):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metrics": "foo"}, "`metrics` must be of accuracy, .*, got foo"),
+        ({"metrics": "foo"}, "`metrics` must be from accuracy, .*, got foo"),
         ({"metrics": []}, "`metrics` must name at least one"),
         ({"thresholds": "each"}, "`thresholds` must be relation, global or a number, got 'each'"),
         ({"thresholds": float("nan")}, "`thresholds` must be finite"),

@@ -57,7 +57,7 @@ def test_bad_values(column, values, message):
 def test_missing_columns_and_rows():
     with pytest.raises(ValueError, match="mine: a table of scored triples needs the columns label, score"):
         checked_triples(GOOD.drop("label", "score"), source="mine")
-    with pytest.raises(ValueError, match="mine: holds no triple"):
+    with pytest.raises(ValueError, match="mine: must have at least one triple, got none"):
         checked_triples(GOOD.clear(), source="mine")
     with pytest.raises(ValueError, match=r"`triples` must be a DataFrame of polars or pandas, .*, got list"):
         checked_triples([])

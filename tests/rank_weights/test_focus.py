@@ -52,7 +52,7 @@ def test_a_weight_that_counts_all_ranks_alike_has_the_least_focus():
         (
             RankWeight("low", lambda rank: rank),
             9,
-            "`metric` must be a mean of a rank weight that does not rise",
+            "`metric` must be the mean of a rank weight that does not rise",
         ),
         (rank_weight("gmr"), 9, "`metric` must be a mean"),
         (MRR, 1, "`largest_rank` must be a whole number of at least 2"),
