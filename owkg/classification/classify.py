@@ -160,7 +160,7 @@ def _only_scores(names: list[str]) -> list[str]:
     if left := [name for name in names if name in NEED_NO_THRESHOLD]:
         return left
     raise ArgumentError(
-        "fit", f"must be a split of the table, because {', '.join(names)} need thresholds fitted on it."
+        "fit", f"must be a split of the table, because thresholds for {', '.join(names)} are fitted on it."
     )
 
 

@@ -117,7 +117,9 @@ def test_without_a_validation_set_what_needs_no_threshold(rng, scored):
     found = owkg.classify(table)
     assert found.values["metric"].to_list() == ["roc-auc", "pr-auc", "average-precision"]
     assert found.thresholds is None
-    with pytest.raises(ArgumentError, match="`fit` must be a split of the table: accuracy need thresholds"):
+    with pytest.raises(
+        ArgumentError, match="`fit` must be a split of the table, because thresholds for accuracy"
+    ):
         owkg.classify(table, "accuracy")
 
 
@@ -129,8 +131,8 @@ def test_without_a_validation_set_what_needs_no_threshold(rng, scored):
         ({"thresholds": "each"}, "`thresholds` must be relation, global or a number, got 'each'"),
         ({"thresholds": float("nan")}, "`thresholds` must be finite"),
         ({"split": "dev"}, "`split` must be one of test, valid, got 'dev'"),
-        ({"fit": "test"}, "`fit` must be another split"),
-        ({"fit": "dev"}, "`fit` must be another split"),
+        ({"fit": "test"}, "`fit` must be a split of the table other than"),
+        ({"fit": "dev"}, "`fit` must be a split of the table other than"),
         ({"by": "colour"}, "`by` must be columns of the table such as relation, got colour"),
         ({"ci": 95}, "`ci` must be in"),
     ],

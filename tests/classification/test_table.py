@@ -49,7 +49,7 @@ def test_bad_values(column, values, message):
     table = GOOD.with_columns(pl.Series(column, values, strict=False))
     if message is None:  # twice the same triple
         table = table.with_columns(pl.lit("c").alias("tail"))
-        message = "mine, row 1: the triple 'a r c' stands in test already"
+        message = "mine, row 1: the triple 'a r c' is already in test"
     with pytest.raises(ValueError, match=message):
         checked_triples(table, source="mine")
 

@@ -81,7 +81,7 @@ RULES = (
 
 def test_predictions_of_rules(tmp_path):
     """The lists of one query, which differ by the answers that were filtered, are one list."""
-    with pytest.warns(UserWarning, match=r"1 queries have an empty list, such as '\?\|s\|d' .line 5., which"):
+    with pytest.warns(UserWarning, match=r"1 queries have an empty list, such as '\?\|s\|d' .line 5."):
         frame = read_run(written(tmp_path / "alpha-100", RULES), topics="allowed")
     assert pairs(frame, "score") == {
         ("?|r|c", "a"): 0.9,
@@ -160,7 +160,7 @@ def test_bad_runs(text, message, tmp_path):
             "query-id\tcorpus-id\tscore\nq1\td1\t0.5\n",
             "line 2: a relevance must be a whole number, got '0.5'",
         ),
-        ("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t1\n", "line 3: the answer 'd1' to 'q1' stands"),
+        ("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t1\n", "line 3: the answer 'd1' to 'q1' is also"),
         ("q\titer\tdoc\trel\nq1\t0\td1\t1\n", "line 1: .* got 'rel'; is this a header line"),
         ("q1 0 d1 nan\n", "line 1: a relevance must be a whole number, got 'nan'"),
         ("q1 0 d1 1e300\n", "line 1: a relevance must be a whole number, got '1e300'"),
