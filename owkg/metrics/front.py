@@ -216,7 +216,7 @@ def _by_name(tables: Mapping[Any, Ranks], metrics: list[Metric] | None, **option
         except ArgumentError as error:
             if error.name != "ranks":
                 raise
-            raise ArgumentError("ranks", f"of the name {name!r} {error.message}") from None
+            raise ArgumentError("ranks", f"named {name!r} {error.message}") from None
         if "model" in one.columns and (count := one["model"].n_unique()) > 1:
             text = f"must hold one model under each name, got {count} under the name {name!r}"
             raise ArgumentError("ranks", f"{text}; without names, each model is evaluated separately.")

@@ -12,7 +12,7 @@ from owkg.ranks.tasks import Tasks
 from owkg.stats.bootstrap import batches
 from owkg.stats.interval import student
 
-# Running sums of weights are known up to this share of the whole.
+# Rounding error of running sums of weights, as a share of the whole weight.
 _ROUNDING = 1e-12
 
 
@@ -74,7 +74,7 @@ def distribution(on_halves: Float[np.ndarray, "halves"]) -> Distribution:
     """Distribution of the weight over the ranks, from the result of `rank_histogram`."""
     present = np.flatnonzero(on_halves > 0)
     share = np.cumsum(on_halves[present])
-    return Distribution(present / 2, share / share[-1:])  # nothing where no rank has weight
+    return Distribution(present / 2, share / share[-1:])  # empty if no rank has weight
 
 
 def quantile(distribution: Distribution, level: float) -> float:

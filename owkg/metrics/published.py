@@ -142,7 +142,7 @@ def _check_attained(plain: Metric, value: float, candidates: np.ndarray) -> None
         found = evaluate(tasks(ranks, candidates=candidates), [plain], level=None)[Ties.REALISTIC]
         ends.append(found[plain.name].value)
     low, high = min(ends), max(ends)
-    if value < low - 1e-9 or value > high + 1e-9:  # NaN is refused elsewhere
+    if value < low - 1e-9 or value > high + 1e-9:  # NaN raises an error elsewhere
         hint = "; percentages are divided by 100" if value > high == 1 else ""
         raise ArgumentError(
             "published", f"must be in [{low:.6g}, {high:.6g}] for {plain.name}, got {value!r}{hint}."

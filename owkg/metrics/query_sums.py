@@ -420,9 +420,7 @@ class Products(NamedTuple):
         effective = totals[0] ** 2 / products[0, 0]
         gram = products.copy()
         gram[0, 0] -= totals[0] ** 2 / queries
-        if queries * heaviest <= totals[0] * (
-            1 + 1e-12
-        ):  # all weights are equal, so nothing varies with them
+        if queries * heaviest <= totals[0] * (1 + 1e-12):  # equal weights: nothing varies with them
             gram[0] = gram[:, 0] = 0
             heavy = np.empty((0, 5))
         share = float(heaviest / totals[0])

@@ -18,7 +18,7 @@ from owkg.ranks import RankTable
 _DENSE, _POINTS = 300, 1000
 # Number of sampled ranks at which the band is imposed, among the first ranks and among all.
 _HELD = 40
-_REFUSED = "must be a mean over ranks that is larger for better ones, such as mrr, hits@10 or p-mrr@0.5"
+_REFUSED = "must be a mean over ranks that is larger for better ranks, such as mrr, hits@10 or p-mrr@0.5"
 
 
 def full_values(

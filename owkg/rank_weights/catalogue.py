@@ -102,7 +102,7 @@ def hits_at(k: float) -> RankWeight:
 
 
 def p_mrr(p: float) -> RankWeight:
-    """p-MRR: h(r) = r ** -p (Yang et al. 2022, section 5); p = 1 is MRR, smaller p counts lower ranks more.
+    """p-MRR: h(r) = r ** -p (Yang et al. 2022, section 5); p = 1 is MRR, a smaller p looks further down.
 
     Equal P give the same object, so that they share compiled code. As P -> 0, p-MRR distinguishes models as
     the mean of log r does, but only in its last digits; below 0.001 too few digits are left.

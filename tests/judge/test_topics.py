@@ -235,7 +235,9 @@ def test_examples_are_names():
     assert [measure(name).name for name in EXAMPLES] == list(EXAMPLES)
     assert measures_named("mrr") is None
     assert measures_named(None) is None
-    with pytest.raises(ValueError, match=r"one for all \(owkg ir --level 2\), got 'AP\(rel=2\)@5'"):
+    with pytest.raises(
+        ValueError, match=r"all measures share one \(owkg ir --level 2\), got 'AP\(rel=2\)@5'"
+    ):
         measures_named(["AP(rel=2)@5"])
     assert [one.name for one in measures_named(["AP", "mrr", "MRR@10"]) or []] == ["AP", "RR", "RR@10"]
     with pytest.raises(ValueError, match="got 'mr' among measures of lists"):

@@ -490,10 +490,7 @@ def test_tables_by_name_are_models(tmp_path, form):
     ("tables", "message"),
     [
         ({"a": TABLE, "": TABLE}, "`ranks` must have non-empty text as names, got ''"),
-        (
-            {"a": TABLE, "b": TABLE.drop("side")},
-            "`ranks` of the name 'b' must be a rank table: .*no column side",
-        ),
+        ({"a": TABLE, "b": TABLE.drop("side")}, "`ranks` named 'b' must be a rank table: .*no column side"),
         (
             {"a": TABLE.with_columns(model=pl.col("head"))},
             "must hold one model under each name, got 2 under .* 'a'",
