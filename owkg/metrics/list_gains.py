@@ -47,7 +47,7 @@ GAINS = {
             (),
             lambda position: 1 / np.log2(1 + position),
             _of_perfect_list,
-            "mean over queries of sum of 1/log2(1+p_i) over p_i <= K, / the sum of a perfect list",
+            "mean over queries of (sum of 1/log2(1+p_i) over p_i <= K) / (sum of a perfect list)",
             "Zhou et al. 2022, trec_eval",
         ),
         ListGain(
@@ -55,7 +55,7 @@ GAINS = {
             ("r",),
             _one,
             lambda added, answers, cutoff: answers.astype(float),
-            "mean over queries of the number of p_i <= K, / number of answers",
+            "mean over queries of (number of p_i <= K) / (number of answers)",
             "trec_eval",
         ),
         ListGain(
@@ -63,7 +63,7 @@ GAINS = {
             ("p",),
             _one,
             lambda added, answers, cutoff: np.full(len(answers), float(cutoff)),
-            "mean over queries of the number of p_i <= K, / K",
+            "mean over queries of (number of p_i <= K) / K",
             "Mei et al. 2018, trec_eval",
         ),
         ListGain(
@@ -71,7 +71,7 @@ GAINS = {
             (),
             _one,
             lambda added, answers, cutoff: (answers + cutoff) / 2,
-            "mean over queries of the number of p_i <= K, / mean of K and the number of answers",
+            "mean over queries of (number of p_i <= K) / (mean of K and the number of answers)",
             "Mei et al. 2018",
         ),
     )

@@ -85,7 +85,7 @@ METRICS = Registry(
     Entry(
         "macro-map@K",
         "macro-map@20",
-        "mean over queries of sum of i/p_i over p_i <= K, / number of answers; p_i position of the i-th",
+        "mean over queries of (sum of i/p_i over p_i <= K) / (number of answers); p_i position of the i-th",
         "[0, 1]",
         "larger",
         "closed",
