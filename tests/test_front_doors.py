@@ -109,8 +109,8 @@ def test_evaluate_takes_frames_and_usual_metrics(systems):
     [
         (["mmr"], {}, "`metrics` must be valid: unknown metric 'mmr': did you mean mr, zmr, mrr"),
         ([], {}, "`metrics` must name at least one metric"),
-        ("mrr", {"by": "colour"}, "`by` must be of side, ties, relation, category, popularity"),
-        ("mrr", {"by": ("relation", "category")}, "of all but side and ties at most one"),
+        ("mrr", {"by": "colour"}, "`by` must be from side, ties, relation, category, popularity"),
+        ("mrr", {"by": ("relation", "category")}, "with at most one besides side and ties"),
         ("mrr", {"side": "left"}, "`side` must be of head, tail, relation, both, got left"),
         (3, {}, "`metrics` must be names of metrics, got 3"),
         ("mrr", {"seed": -1}, "`seed` must be one key of jax.random.key, or a seed, got -1"),
@@ -129,7 +129,7 @@ def test_evaluate_takes_ranks_or_a_path(ranks, root, systems):
     assert owkg.evaluate(root / INPUT / "oracle.csv", "mrr").equals(owkg.evaluate(systems["oracle"], "mrr"))
     with pytest.raises(FileNotFoundError, match=r"none\.csv"):
         owkg.evaluate("none.csv")
-    with pytest.raises(ArgumentError, match=r"`ranks` must be of owkg\.read_ranks") as error:
+    with pytest.raises(ArgumentError, match=r"`ranks` must be a table of owkg\.read_ranks") as error:
         owkg.evaluate(ranks, "mrr")
     assert error.value.name == "ranks"
 

@@ -1,4 +1,4 @@
-"""Triple classification: scores of labelled triples to thresholds, classes and measures."""
+"""Triple classification: from scores of labelled triples to thresholds, classes and measures."""
 
 from owkg.classification.classify import ClassificationResult, classify
 from owkg.classification.differences import differences

@@ -23,25 +23,28 @@ _ALIASES = {
     "auc-pr": "pr-auc",
     "ap": "average-precision",
 }
-# The classes of a constant scorer, beside those of the scores.
+# Column with the classes of a constant scorer, in addition to the classes of the scores.
 _CONSTANT = "predicted_by_constant"
 _NO_SCORE = pl.lit(0.0).alias("score")
 _NUMBERS = ("value", "ci_low", "ci_high", "expectation", "constant")
-# Columns of results, and those that divide nothing.
+# Columns of results and other columns that `by` cannot name.
 _RESERVED = ("metric", "triples", "score", "split", *LABELS, *_NUMBERS)
 
 
 class ClassificationResult(NamedTuple):
-    """What `classify` finds.
+    """Result of `classify`.
 
     Attributes:
-        values: one row for each group and metric: the columns of `by`, metric, value, ci_low, ci_high,
-            expectation (if scores and classes were dealt out to the triples at random), constant (of a scorer
-            that gives every triple the same score, its thresholds fitted alike: what the relations alone
-            tell; null for a threshold of one's own), triples, positive, negative, unknown.
-        thresholds: relation, lower, upper, triples; see `fitted`. None where nothing was fitted.
-        triples: the measured ones with the column predicted; without it where there are no thresholds.
-        pairs: see `owkg.classification.differences`; None unless there are several models and no groups.
+        values: one row for each group and metric, with the columns of `by`, metric, value, ci_low, ci_high,
+            expectation (if scores and classes were assigned to the triples at random), constant (for a scorer
+            that gives every triple the same score and fits its thresholds in the same way, which shows how
+            much the relations alone tell; null if you set the threshold), triples, positive, negative,
+            unknown.
+        thresholds: frame with the columns relation, lower, upper, triples; see `fitted`. None if nothing was
+            fitted.
+        triples: measured triples with the column predicted; without this column if there are no thresholds.
+        pairs: differences of pairs of models, see `owkg.classification.differences`; None unless there are
+            several models, intervals and no groups.
     """
 
     values: pl.DataFrame
@@ -50,7 +53,7 @@ class ClassificationResult(NamedTuple):
     pairs: pl.DataFrame | None = None
 
     def plot(self) -> "matplotlib.figure.Figure":
-        """The figure of the ROC and precision-recall curves of each model.
+        """Figure of the ROC and precision-recall curves of each model.
 
         Raises:
             ValueError: if all triples, or none, are positive.
@@ -70,19 +73,21 @@ def classify(
     by: str | Sequence[str] = (),
     ci: float | None = 0.95,
 ) -> ClassificationResult:
-    """Measures of triple classification, by thresholds that are fitted on the validation set.
+    """Measures of triple classification, with thresholds fitted on the validation set.
 
     Args:
-        triples: scored triples with labels, as `owkg.classification.checked_triples` takes them. With a
-            column model, each model is fitted and measured by itself, and all pairs are compared.
-        metrics: of accuracy, precision, recall, f1, macro-f1, roc-auc, pr-auc, average-precision; None: all.
-            The last three need no threshold.
-        thresholds: "relation": one of each relation; "global": one of all; or the threshold itself.
-        split: that is measured.
-        fit: the split whose accuracy the thresholds maximise. Where the table has no split valid, only what
-            needs no threshold is measured.
-        by: columns of the table that divide the triples, such as relation.
-        ci: level of the confidence intervals, over triples at fixed thresholds; None: no intervals.
+        triples: scored triples with labels, as for `owkg.classification.checked_triples`. If there is a
+            column model, each model is fitted and measured separately, and all pairs are compared.
+        metrics: one or several of accuracy, precision, recall, f1, macro-f1, roc-auc, pr-auc,
+            average-precision. The last three need no threshold. None: all.
+        thresholds: "relation" for one threshold per relation (default), "global" for one threshold for all
+            relations, or a number as the threshold.
+        split: split that is measured. Default "test".
+        fit: split on which the thresholds maximise accuracy. Default "valid". If the table has no split
+            valid, only metrics without thresholds are measured.
+        by: columns of the table that divide the triples, such as relation. Default: none.
+        ci: level of the confidence intervals, over triples at fixed thresholds. Default 0.95. None: no
+            intervals.
 
     Returns:
         The measures with intervals, by model and part, and the thresholds.
@@ -117,7 +122,7 @@ def classify(
         raise ArgumentError("split", f"must be one of {there}, got {split!r}.")
     valid = table.filter(pl.col("split") == fit)
     if fit == split or (fit != "valid" and not valid.height):
-        raise ArgumentError("fit", f"must be another split of the table than is measured, got {fit!r}.")
+        raise ArgumentError("fit", f"must be a split of the table other than `split`, got {fit!r}.")
     whole, limits, classes = [], [], []
     models = measured["model"].unique(maintain_order=True) if own else [None]
     for name in models:
@@ -148,7 +153,7 @@ def _metrics(metrics: str | Sequence[str] | None) -> list[str]:
     names = list(METRICS) if metrics is None else checks.names("metrics", metrics)
     found = [_ALIASES.get(name.lower(), name.lower().replace("_", "-")) for name in names]
     if bad := [name for name, real in zip(names, found, strict=True) if real not in METRICS]:
-        raise ArgumentError("metrics", f"must be of {', '.join(METRICS)}, got {', '.join(bad)}.")
+        raise ArgumentError("metrics", f"must be from {', '.join(METRICS)}, got {', '.join(bad)}.")
     if not found:
         raise ArgumentError("metrics", "must name at least one metric, got none.")
     return list(dict.fromkeys(found))
@@ -158,7 +163,7 @@ def _only_scores(names: list[str]) -> list[str]:
     if left := [name for name in names if name in NEED_NO_THRESHOLD]:
         return left
     raise ArgumentError(
-        "fit", f"must be a split of the table: {', '.join(names)} need thresholds that are fitted somewhere."
+        "fit", f"must be a split of the table, because thresholds for {', '.join(names)} are fitted on it."
     )
 
 

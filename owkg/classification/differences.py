@@ -1,4 +1,4 @@
-"""Differences of models that classify the same triples."""
+"""Differences between models that classify the same triples."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -13,32 +13,32 @@ from owkg.kg.triples import COLUMNS
 
 
 def differences(triples: pl.DataFrame, metrics: Sequence[str], ci: float) -> pl.DataFrame:
-    """The difference of every pair of models in each metric, with its interval and p-value, over triples.
+    """Difference of every pair of models in each metric, with its interval and p-value over triples.
 
-    Both models classify the same triples, so what one triple contributes to both is taken together: the
-    variance is the sum of the squared differences of influence, times n / (n - 1). For ROC-AUC, n is that of
-    the positive triples and of the others, each by itself: the test of DeLong et al. (1988).
-    Accuracy has the exact test of McNemar (1947), and limits with half a triple added to each of the
-    four outcomes (Agresti and Min 2005).
+    Both models classify the same triples, so each triple's contributions to both are paired: the variance is
+    the sum of the squared differences of influence, times n / (n - 1). For ROC-AUC, positive triples and all
+    other triples each have their own n, which gives the test of DeLong et al. (1988). Accuracy has the exact
+    test of McNemar (1947), and limits with half a triple added to each of the four outcomes (Agresti and Min
+    2005).
 
     Args:
-        triples: with the columns model, label, score and predicted, or without predicted.
-        metrics: names; those without influences (pr-auc) are left out.
+        triples: frame with the columns model, label, score and, if there are thresholds, predicted.
+        metrics: names of metrics; metrics without influences (pr-auc) are left out.
         ci: level of the intervals.
 
     Returns:
-        Columns model_a, model_b, metric, difference (a less b), ci_low, ci_high, p; p is not corrected for
-        the number of pairs (`owkg.stats.holm`).
+        A frame with the columns model_a, model_b, metric, difference (a minus b), ci_low, ci_high, p; p is
+        not corrected for the number of pairs (see `owkg.stats.holm`).
 
     Raises:
-        ValueError: if two models have other triples, or give them other labels.
+        ValueError: if two models have different triples, or give them different labels.
     """
     parts = {name: part.sort(COLUMNS) for (name,), part in triples.group_by("model", maintain_order=True)}
     rows = []
     for (a, one), (b, other) in combinations(parts.items(), 2):
         same = [*COLUMNS, "label"]
         if one.height != other.height or not one.select(same).equals(other.select(same)):
-            raise ArgumentError("triples", f"must be the same for all models, and are not for {a} and {b}.")
+            raise ArgumentError("triples", f"must be the same for all models, but differ for {a} and {b}.")
         for name in metrics:
             if name in INFLUENCES:
                 found = dict(
@@ -66,7 +66,7 @@ def _one(name: str, one: pl.DataFrame, other: pl.DataFrame, ci: float) -> tuple[
     apart = INFLUENCES[name](*columns[0]) - INFLUENCES[name](*columns[1])
     strata = np.ones(n, bool) if name != "roc-auc" else columns[0][0] == "positive"
     error = np.sqrt(sum((apart[of] ** 2).sum() * of.sum() / max(of.sum() - 1, 1) for of in (strata, ~strata)))
-    if not error:  # no triple tells the models apart, or the metric is not defined
+    if not error:  # no triple distinguishes the models, or the metric is undefined
         return difference, np.nan, np.nan, 1.0 if difference == 0 else np.nan
     p = float(2 * special.ndtr(-abs(difference) / error))
     return difference, max(difference - z * error, -1.0), min(difference + z * error, 1.0), p

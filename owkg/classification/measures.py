@@ -12,12 +12,13 @@ from owkg.stats.interval import share_limits
 
 
 class Measured(NamedTuple):
-    """A measure of some triples.
+    """Value of a measure on some triples.
 
     Attributes:
-        value: NaN where it is not defined, such as ROC-AUC of positive triples alone.
-        low, high: its confidence interval; NaN where there is none.
-        expectation: its mean if the scores, or predicted classes, were dealt out to the triples at random.
+        value: the measure; NaN if it is undefined, such as ROC-AUC if all triples are positive.
+        low, high: confidence interval of the measure; NaN if there is none.
+        expectation: mean of the measure if scores, or predicted classes, were assigned to the triples at
+            random.
     """
 
     value: float
@@ -27,11 +28,11 @@ class Measured(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The classifications by every threshold, from the highest score down; ties are passed at once.
+    """Classifications at every threshold, from the highest score down; tied scores are passed together.
 
     Attributes:
-        true, false: weight of positive and of other triples at or above each distinct score.
-        place: of each triple's score among the distinct ones.
+        true, false: weight of positive triples, and of all other triples, at or above each distinct score.
+        place: index of each triple's score among the distinct scores.
     """
 
     true: Float[np.ndarray, "thresholds"]
@@ -40,7 +41,7 @@ class Curve(NamedTuple):
 
 
 def curve(score: np.ndarray, positive: Bool[np.ndarray, "n"], weight: ArrayLike | None = None) -> Curve:
-    """The curve of scores, positive triples and their weights (None: 1 each)."""
+    """Curve for scores, positive triples and their weights (None: 1 each)."""
     weight = np.ones(len(score)) if weight is None else np.asarray(weight, float)
     distinct, place = np.unique(-score, return_inverse=True)
     size = len(distinct)
@@ -50,7 +51,7 @@ def curve(score: np.ndarray, positive: Bool[np.ndarray, "n"], weight: ArrayLike 
 
 
 def roc_auc(of: Curve) -> float:
-    """The area under the receiver operating characteristic: P(positive above other) + P(tie) / 2."""
+    """Area under the receiver operating characteristic: P(positive above other) + P(tie) / 2."""
     true, false = of.true[-1], of.false[-1]
     if not (true and false):
         return np.nan
@@ -59,7 +60,7 @@ def roc_auc(of: Curve) -> float:
 
 
 def _average_precision(of: Curve) -> float:
-    """The mean over the positive triples of the precision at their scores."""
+    """Mean over the positive triples of the precision at their scores."""
     if not of.true[-1]:
         return np.nan
     precision = of.true / np.maximum(of.true + of.false, 1e-300)
@@ -67,10 +68,10 @@ def _average_precision(of: Curve) -> float:
 
 
 def _pr_auc(of: Curve) -> float:
-    """The area under the precision-recall curve by the trapezoidal rule, from recall 0 at precision 1.
+    """Area under the precision-recall curve by the trapezoidal rule, from recall 0 at precision 1.
 
-    It interpolates linearly between thresholds, which is too optimistic (Davis and Goadrich 2006): average
-    precision does not.
+    The rule interpolates linearly between thresholds, which is too optimistic (Davis and Goadrich 2006);
+    average precision does not interpolate.
     """
     if not of.true[-1]:
         return np.nan
@@ -91,7 +92,7 @@ def _average_precision_influence(of: Curve, positive: Bool[np.ndarray, "n"]) -> 
     """d average precision / d weight of each triple."""
     count, step = of.true + of.false, np.diff(of.true, prepend=0)
     precision = of.true / np.maximum(count, 1e-300)
-    # Of the precision at each score at or below the triple's: more by a positive one, less by another.
+    # A positive triple raises, and any other lowers, the precision at each score at or below its own.
     rise = np.cumsum((step / np.maximum(count, 1e-300))[::-1])[::-1]
     fall = np.cumsum((step * precision / np.maximum(count, 1e-300))[::-1])[::-1]
     own = np.where(positive, precision[of.place] - _average_precision(of), 0.0)
@@ -101,7 +102,7 @@ def _average_precision_influence(of: Curve, positive: Bool[np.ndarray, "n"]) -> 
 def _logit_limits(
     value: float, influence: np.ndarray, weight: np.ndarray, level: float
 ) -> tuple[float, float]:
-    """Limits of a measure between 0 and 1: normal on the scale of the logit.
+    """Limits of a measure between 0 and 1, normal on the logit scale.
 
     The variance is the sum of weight times squared influence (the infinitesimal jackknife).
     """
@@ -113,8 +114,8 @@ def _logit_limits(
     return float(special.expit(middle - wide)), float(special.expit(middle + wide))
 
 
-# Triples of each label added at either end of the scale, and to each entry of a table of labels by
-# predictions: else a perfect classifier of few triples would have an interval of no width.
+# Weight of triples of each label that are added at both ends of the scale, and to each entry of a table of
+# labels by predictions, because a perfect classifier of few triples would else have an interval of width 0.
 _ADDED = 0.1
 
 
@@ -123,7 +124,7 @@ def _ranked(
     influence: Callable[..., np.ndarray] | None,
     chance: Callable[[int, int], float],
 ) -> Callable[..., Measured]:
-    """A measure of the order of scores."""
+    """Measure of the order of scores."""
 
     def measured(
         label: np.ndarray, score: np.ndarray, predicted: np.ndarray | None, level: float | None
@@ -150,7 +151,7 @@ def _ranked(
 
 
 def _random_precision(positive: int, n: int) -> float:
-    """The mean average precision of random orders of `n` triples."""
+    """Mean average precision of random orders of `n` triples."""
     if not positive:
         return np.nan
     if n == 1:
@@ -160,7 +161,7 @@ def _random_precision(positive: int, n: int) -> float:
 
 
 def _share(right: np.ndarray, of: np.ndarray, expected: float, level: float | None) -> Measured:
-    """The share of `right` among the triples `of`."""
+    """Share of `right` among the triples `of`."""
     size = int(of.sum())
     if not size:
         return Measured(np.nan, np.nan, np.nan, np.nan)
@@ -192,7 +193,7 @@ def _recall(label: np.ndarray, score: np.ndarray, predicted: np.ndarray, level: 
 def _f1(
     label: np.ndarray, score: np.ndarray, predicted: np.ndarray, level: float | None, of: str = "positive"
 ) -> Measured:
-    """F1 is 2 J / (1 + J) of the Jaccard index J, a share, and has its limits."""
+    """F1 = 2 J / (1 + J) for the Jaccard index J, a share, whose limits are mapped in the same way."""
     truly, called = label == of, predicted == of
     union = truly | called
     jaccard, low, high, _ = _share(truly & called, union, np.nan, level)
@@ -203,7 +204,7 @@ def _f1(
 
 
 def _macro_f1(label: np.ndarray, score: np.ndarray, predicted: np.ndarray, level: float | None) -> Measured:
-    """The mean of F1 over the classes that are there; 0 for one that is only predicted."""
+    """Mean of F1 over the classes that occur; a class that is only predicted has F1 0."""
     table, _, _ = _confusion(label, predicted)
     value, _ = _mean_f1(table)
     low = high = np.nan
@@ -218,7 +219,7 @@ def _macro_f1(label: np.ndarray, score: np.ndarray, predicted: np.ndarray, level
 
 
 def _confusion(label: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The table of labels by predictions, of the classes there are; each triple's row and column."""
+    """Table of labels by predictions over the classes that occur, and each triple's row and column."""
     classes, place = np.unique(np.concatenate([label, predicted]), return_inverse=True)
     k, row, column = len(classes), place[: len(label)], place[len(label) :]
     return np.bincount(row * k + column, minlength=k * k).reshape(k, k) * 1.0, row, column
@@ -243,10 +244,10 @@ METRICS: dict[str, Callable[..., Measured]] = {
     "pr-auc": _ranked(_pr_auc, None, lambda positive, n: np.nan),
     "average-precision": _ranked(_average_precision, _average_precision_influence, _random_precision),
 }
-"""The measures by name: (label, score, predicted, level of the interval or None) to `Measured`."""
+"""Measures by name, as functions of (label, score, predicted, level of the interval or None)."""
 
 NEED_NO_THRESHOLD = ("roc-auc", "pr-auc", "average-precision")
-"""Those of the scores alone."""
+"""Measures that depend only on the scores."""
 
 
 def _influence_of_order(influence: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
@@ -286,4 +287,4 @@ INFLUENCES: dict[str, Callable[..., np.ndarray]] = {
     "roc-auc": _influence_of_order(_roc_auc_influence),
     "average-precision": _influence_of_order(_average_precision_influence),
 }
-"""d measure / d weight of each triple, by name: (label, score, predicted) to [triples]."""
+"""Functions of (label, score, predicted) that return d measure / d weight of each triple, by measure."""

@@ -1,4 +1,4 @@
-"""Negative triples by corruption of one side, for graphs that come without any."""
+"""Negative triples made by corrupting one side, for graphs that have none."""
 
 import numpy as np
 from jaxtyping import Int32
@@ -10,29 +10,32 @@ from owkg.kg import KnowledgeGraph, entity_popularity, is_known, joined_splits, 
 from owkg.kg.triples import triples_checked
 
 NEGATIVES = ("uniform", "frequency")
-"""How an entity is drawn: each alike, or by the number of its training triples."""
+"""Ways to draw an entity: with equal probability, or in proportion to its number of training triples."""
 
-# A triple that is drawn so often and always known has nothing to be corrupted to.
+# After this many draws that all gave a known triple, a triple counts as impossible to corrupt.
 _MOST_DRAWS = 1000
 
 
 def drawn_negatives(
     graph: KnowledgeGraph, split: str, how: str = "uniform", *, seed: Seed = 0, avoid: ArrayLike | None = None
 ) -> Int32[np.ndarray, "triples 3"]:
-    """One negative of every triple of a split: its head or its tail, with equal chance, is replaced.
+    """One negative for every triple of a split, with its head or its tail (equally likely) replaced.
 
-    All are distinct. A draw that stands in any split of the graph but those of negatives is drawn again. That
-    no fact is among them is sure only in a closed world: where facts are missing, some negatives are true.
+    All negatives are distinct. A draw that is in any split of the graph, except splits of negatives, is drawn
+    again. Only in a closed world is every negative false: if facts are missing from the graph, some negatives
+    are true.
 
     Args:
-        graph: with the split.
-        split: whose triples are corrupted.
-        how: "uniform", or "frequency": in proportion to the entity's number of training triples.
-        seed: a seed or a key; equal ones give equal negatives.
-        avoid: triples that are not drawn either, [n, 3], such as the negatives of another split.
+        graph: graph with the split.
+        split: split whose triples are corrupted.
+        how: "uniform" (default), or "frequency" to draw entities in proportion to their number of training
+            triples.
+        seed: seed or key; equal seeds give equal negatives. Default 0.
+        avoid: further triples that must not be drawn, shape [n, 3], such as the negatives of another split.
+            None: no further triples.
 
     Raises:
-        ValueError: if `how` is neither, the split has no triples, or some triple cannot be corrupted.
+        ValueError: if `how` is another word, the split has no triples, or some triple cannot be corrupted.
 
     Examples:
         >>> triples = np.array([[0, 0, 1]], np.int32)
@@ -72,11 +75,11 @@ def drawn_negatives(
         graph.relations[triples[left[0], 1]],
         graph.entities[triples[left[0], 2]],
     )
-    raise ArgumentError("graph", f"must leave entities to corrupt {' '.join(labels)!r} with, and does not.")
+    raise ArgumentError("graph", f"must have an entity to corrupt {' '.join(labels)!r} with, but has none.")
 
 
 def _is_negative(split: str) -> bool:
-    """Whether the name is of a split of negative triples, such as valid_negatives."""
+    """Whether a split holds negative triples, such as valid_negatives."""
     return split.endswith("_negatives")
 
 

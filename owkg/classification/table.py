@@ -1,4 +1,4 @@
-"""The table of scored triples with labels: what triple classification works on."""
+"""Table of scored triples with labels, the input of triple classification."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
@@ -15,9 +15,9 @@ from owkg.kg.triples import COLUMNS
 from owkg.ranks.files import path_checked, write_table
 
 LABELS = ("positive", "negative", "unknown")
-"""What a triple may be; what is neither known to be true nor known to be false is unknown."""
+"""Labels of triples; a triple that is neither known to be true nor known to be false is unknown."""
 
-# How tables write them: NTN's files have -1 for negative, scikit-learn's arrays 0.
+# Spellings of labels in tables: for negative, NTN's files have -1 and scikit-learn's arrays 0.
 _SPELLED = {text: LABELS[0] if true else LABELS[1] for text, true in CLASSES.items()} | {"unknown": "unknown"}
 _WANTED = "label must be positive (1, true, yes), negative (0, -1, false, no) or unknown"
 _NEEDED = (*COLUMNS, "label", "score")
@@ -27,26 +27,26 @@ _KNOWN = (*_NEEDED, "split", "model")
 def checked_triples(
     table: Any, *, source: str = "triples", place: Callable[[int], str] | None = None
 ) -> pl.DataFrame:
-    """A table of scored triples, validated: texts head, relation, tail, split and label, float64 score.
+    """Validated table of scored triples: text head, relation, tail, split and label, float64 score.
 
     Args:
-        table: a frame of polars or pandas, or a mapping of columns, with the columns head, relation, tail,
-            label and score, and perhaps split (test where there is none) and others, which stay. A label is
-            positive, 1, true or yes; negative, 0, -1, false or no; or unknown. Scores of larger size are more
-            plausible.
-        source: what messages call the table.
-        place: what they call its row i; None: "source, row i".
+        table: polars or pandas frame, or mapping of columns, with the columns head, relation, tail, label and
+            score. It may have split (default "test") and further columns, which are kept. A label is
+            positive, 1, true or yes; negative, 0, -1, false or no; or unknown. A larger score means a more
+            plausible triple.
+        source: name of the table in messages. Default "triples".
+        place: function from a row number to its name in messages. None: "source, row i".
 
     Raises:
-        ValueError: naming the row, if a column is missing, a value is null or no label, a score is no finite
-            number, or one triple of one split (and model, where there is such a column) stands there twice.
+        ValueError: naming the row, if a column is missing, a value is null or not a label, a score is not a
+            finite number, or a triple occurs twice in one split (and model, if there is such a column).
     """
     if not isinstance(table, pl.DataFrame):
         table = named(frame_of(table, source), {}, _KNOWN, source=source)
     if missing := [name for name in _NEEDED if name not in table.columns]:
         raise ValueError(
             f"{source}: a table of scored triples needs the columns {', '.join(missing)}; columns found: "
-            f"{listed(table.columns)}; `columns` says which they are, as head=subject."
+            f"{listed(table.columns)}; map them with `columns`, as head=subject."
         )
     where = place or (lambda row: f"{source}, row {row}")
     if "split" not in table.columns:
@@ -70,15 +70,15 @@ def checked_triples(
     if again.any():
         row = int(again.arg_max() or 0)
         triple = " ".join(found.select(COLUMNS).row(row))
-        raise ValueError(f"{where(row)}: the triple {triple!r} stands in {found['split'][row]} already.")
+        raise ValueError(f"{where(row)}: the triple {triple!r} is already in {found['split'][row]}.")
     if not found.height:
-        raise ValueError(f"{source}: holds no triple.")
+        raise ValueError(f"{source}: must have at least one triple, got none.")
     rest = [name for name in found.columns if name not in (*key, "label", "score")]
     return found.select(*key, "label", "score", *rest)
 
 
 def _plain(column: pl.Series) -> pl.Series:
-    """The column, without spaces at the ends of texts."""
+    """Column without spaces at the ends of texts."""
     return column.str.strip_chars() if column.dtype == pl.String else column
 
 
@@ -91,12 +91,12 @@ def _refuse(bad: pl.Series, given: pl.Series, where: Callable[[int], str], wante
 
 
 def read_triples(path: str | PathLike[str], *, columns: Mapping[str, str] | None = None) -> pl.DataFrame:
-    """The table of scored triples in a .parquet, .csv, .tsv, .csv.gz or .tsv.gz file, validated.
+    """Validated table of scored triples from a .parquet, .csv, .tsv, .csv.gz or .tsv.gz file.
 
     Args:
-        path: of the file.
-        columns: the columns by what owkg calls them, such as {"head": "subject"}, where they are called
-            otherwise.
+        path: path of the file.
+        columns: names of the file's columns by owkg's names, such as {"head": "subject"}. None: the file uses
+            owkg's names.
 
     Raises:
         ValueError: naming the file and the line or row; see `checked_triples`.
@@ -112,5 +112,5 @@ def read_triples(path: str | PathLike[str], *, columns: Mapping[str, str] | None
 
 
 def write_triples(table: pl.DataFrame, path: str | PathLike[str]) -> None:
-    """Writes a table of scored triples as `read_triples` reads it; whole or not at all."""
+    """Writes a table of scored triples in the format of `read_triples`, completely or not at all."""
     write_table(checked_triples(table), checks.path("path", path))

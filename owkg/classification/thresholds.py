@@ -1,4 +1,4 @@
-"""Thresholds of scores, one of each relation, that classify validation triples best."""
+"""Thresholds of scores, one for each relation, that classify validation triples best."""
 
 import numpy as np
 import polars as pl
@@ -9,23 +9,24 @@ THRESHOLDS = ("relation", "global")
 
 
 def fitted(triples: pl.DataFrame, thresholds: str = "relation") -> pl.DataFrame:
-    """The thresholds with the highest accuracy on labelled triples, of each relation or of all.
+    """Thresholds with the highest accuracy on labelled triples, by relation or for all relations together.
 
-    A score of at least `upper` is classified positive, one below `lower` negative, one between unknown.
-    Without triples of the label unknown both are equal. Of several best thresholds of a relation the global
-    one is taken if it is among them, else the middle of the nearest gap between scores. Of several global
-    ones, the narrowest band, then the lowest.
+    A score of at least `upper` is classified as positive, a score below `lower` as negative, and a score
+    between them as unknown. If no triple has the label unknown, both are equal. If a relation has several
+    best thresholds, the global one is taken if it is among them, otherwise the middle of the nearest gap
+    between scores. If there are several global ones, the narrowest band is taken, then the lowest.
 
     Args:
-        triples: of `checked_triples`, of the validation set.
-        thresholds: "relation", or "global": one for all.
+        triples: triples of the validation set, from `checked_triples`.
+        thresholds: "relation" for each relation (default), or "global" for all relations together.
 
     Returns:
-        One row for each relation, with the columns relation, lower, upper, triples; and a first row of all
-        triples, whose relation is null, for relations without validation triples.
+        A frame with the columns relation, lower, upper, triples: a first row for all triples, whose relation
+        is null and which applies to relations without validation triples, then one row for each relation
+        (only with "relation").
 
     Raises:
-        ValueError: if there are no triples, or `thresholds` is neither.
+        ValueError: if there are no triples, or `thresholds` is another word.
 
     Examples:
         >>> labels = ["negative", "positive", "positive"]
@@ -66,7 +67,7 @@ def fitted(triples: pl.DataFrame, thresholds: str = "relation") -> pl.DataFrame:
 
 
 def predicted(triples: pl.DataFrame, thresholds: pl.DataFrame) -> pl.Series:
-    """The class of each triple: positive, negative or unknown; thresholds as `fitted` gives them."""
+    """Class of each triple (positive, negative or unknown) by thresholds from `fitted`."""
     whole = thresholds.row(0, named=True)
     each = triples.select("relation", "score").join(
         thresholds.select("relation", "lower", "upper"), on="relation", how="left", maintain_order="left"
@@ -87,18 +88,19 @@ def _best(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(lower, upper) of each group, numbered from 0: the cuts i <= j of its scores with the highest accuracy.
 
-    With cut c before the c-th distinct score, what is right is A(i) + B(j): A the negatives below i less the
-    unknown ones below it, B the positives from j on and the unknown ones below j.
+    Cut c lies before the c-th distinct score. The number of correct triples is A(i) + B(j): A is the number
+    of negative minus unknown triples below i, B the number of positive triples from j on plus unknown triples
+    below j.
     """
     order = np.lexsort((score, group))
     group, score, label = group[order], score[order], label[order]
     new_group = np.diff(group, prepend=-1) != 0
     new = new_group | (np.diff(score, prepend=np.nan) != 0)
-    # Cuts: before each distinct score of a group, and one above all of them.
+    # Cuts lie before each distinct score of a group, and one lies above all of them.
     first, starts = np.flatnonzero(new), np.flatnonzero(new_group)
     ends = np.append(starts[1:], len(group))
     place = np.sort(np.concatenate([first, ends]), kind="stable")
-    # At the same place the end of a group comes before the beginning of the next.
+    # At the same place, the end of a group comes before the beginning of the next group.
     is_end = np.zeros(len(place), bool)
     is_end[np.searchsorted(place, ends)] = True
     owner = np.cumsum(np.concatenate([[0], is_end[:-1]]))
@@ -134,10 +136,10 @@ def _best(
 
 
 def _between(under: np.ndarray, over: np.ndarray, aim: float | None) -> np.ndarray:
-    """A threshold above `under` and at most `over`: `aim` where it fits, else midway."""
+    """Threshold above `under` and at most `over`: `aim` if it fits, otherwise midway."""
     with np.errstate(invalid="ignore"):
         middle = under + (over - under) / 2
-    # Scores without one between them, and the ends of the scale.
+    # Exceptions: adjacent floats, which have no number between them, and the ends of the scale.
     middle = np.where((middle > under) & np.isfinite(middle), middle, over)
     middle = np.where(np.isinf(over) & (over > 0), np.nextafter(under, np.inf), middle)
     if aim is None:

@@ -1,4 +1,4 @@
-"""A library against the vectors in one call: `owkg.conformance.check`."""
+"""Conformance of a library with the vectors in one call: `owkg.conformance.check`."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from owkg.conformance.runner import Adapter, Vector
 from owkg.errors import ArgumentError
 
 ADAPTERS: Mapping[str, Any] = {"owkg": Owkg, **PEERS}
-"""What makes an adapter, by name."""
+"""Functions without arguments that make an adapter, by name."""
 
 _SCHEMA = {
     "vector": pl.String,
@@ -28,14 +28,14 @@ _SCHEMA = {
 
 
 def adapter(name: str) -> Adapter:
-    """The adapter of a library.
+    """Adapter of a library.
 
     Args:
-        name: one of `ADAPTERS`.
+        name: name of the adapter, from `ADAPTERS`.
 
     Raises:
-        ValueError: if there is none of that name, or its library is not installed; the message names the
-            package.
+        ValueError: if there is no adapter of that name, or its library is not installed; the message names
+            the package.
 
     Examples:
         >>> adapter("owkg").name
@@ -46,20 +46,20 @@ def adapter(name: str) -> Adapter:
     try:
         return ADAPTERS[name]()
     except ImportError as error:
-        raise ArgumentError("name", f"must be of an installed library: {error}") from error
+        raise ArgumentError("name", f"must name an installed library: {error}") from error
 
 
 def check(adapter: Adapter, vectors: Iterable[Vector] | None = None) -> pl.DataFrame:
-    """A library held against the vectors.
+    """Verdicts on a library: its numbers compared with the vectors.
 
     Args:
-        adapter: has `name`, `version`, `supports(vector)` and `run(vector)`; see `Adapter`.
-        vectors: of `owkg.conformance.vectors`; all when None.
+        adapter: object with `name`, `version`, `supports(vector)` and `run(vector)`; see `Adapter`.
+        vectors: vectors from `owkg.conformance.vectors`. None: all vectors.
 
     Returns:
         One row for each vector and metric: `vector`, `metric`, `expected`, `got`, `verdict` (pass, fail,
-        unsupported, error) and `message`, the text of an exception. Nothing that the adapter raises is
-        raised here.
+        unsupported, error) and `message`, the text of an exception. Exceptions of the adapter are recorded,
+        not raised.
 
     Examples:
         >>> from owkg.conformance import adapter
@@ -68,34 +68,34 @@ def check(adapter: Adapter, vectors: Iterable[Vector] | None = None) -> pl.DataF
     """
     needed = ("name", "version", "supports", "run")
     if isinstance(adapter, type) or not all(hasattr(adapter, name) for name in needed):
-        raise ArgumentError("adapter", f"must have {', '.join(needed)}, and be no class, got {adapter!r}.")
+        raise ArgumentError("adapter", f"must be an object with {', '.join(needed)}, got {adapter!r}.")
     cases = tuple(runner.vectors() if vectors is None else vectors)
     if not all(isinstance(one, Vector) for one in cases):
-        raise ArgumentError("vectors", f"must be of owkg.conformance.vectors, got {vectors!r}.")
+        raise ArgumentError("vectors", f"must be from owkg.conformance.vectors, got {vectors!r}.")
     return pl.DataFrame(runner.verdicts(runner.results(adapter, cases), cases), schema=_SCHEMA)
 
 
 def read_results(path: StrPath) -> list[dict[str, Any]]:
-    """The results of libraries that `runner.py` has written.
+    """Results of libraries, from a file written by `runner.py`.
 
     Args:
-        path: of the JSON file.
+        path: path of the JSON file.
 
     Returns:
-        One dictionary a library, which `runner.verdicts` and `runner.summary` take.
+        One dictionary for each library, as `runner.verdicts` and `runner.summary` take it.
 
     Raises:
-        ValueError: if the file holds something else.
+        ValueError: if the file has other content.
     """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(found, list) or not found:
-            raise TypeError("it must be a list of libraries")
+            raise TypeError("the file must hold a list of libraries")
         for one in found:
             summed = runner.summary(one)
             count, wanted = sum(summed[name] for name in runner.VERDICTS), len(runner.vectors())
             if count != wanted:
                 raise ValueError(f"{one['library']} has {count} of {wanted} vectors")
     except (TypeError, KeyError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path}: holds no results of owkg/conformance/runner.py ({error}).") from None
+        raise ValueError(f"{path}: must hold results of owkg/conformance/runner.py ({error}).") from None
     return found

@@ -1,4 +1,4 @@
-"""The adapter of owkg itself."""
+"""Adapter of owkg itself."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ _MEASURES = {
 
 
 class Owkg:
-    """owkg: `ranks_from_scores`, `evaluate` and the measures of `owkg.ir`."""
+    """Adapter of owkg: `ranks_from_scores`, `evaluate` and the measures of `owkg.ir`."""
 
     name = "owkg"
     version = __version__
@@ -33,10 +33,10 @@ class Owkg:
     def __init__(self) -> None:
         import jax  # noqa: F401
 
-        require_device()  # an error of each vector would be taken for a wrong number
+        require_device()  # fails here, because an error on every vector would look like wrong numbers
 
     def supports(self, vector: Vector) -> bool:
-        """Whether owkg has what the vector asks for, which it always has."""
+        """Whether owkg supports the vector; it supports all vectors."""
         return True
 
     def run(self, vector: Vector) -> Mapping[str, float | None]:

@@ -1,7 +1,7 @@
 """Adapters of other libraries, which are imported when an adapter is made.
 
-Each drives the library's own code on the scores, ranks or lists of a vector. Nothing but the standard library
-is imported here, so that the runner can read this file by path.
+Each adapter runs the library's own code on the scores, ranks or lists of a vector. This module imports only
+the standard library, so that the runner can load it by path.
 """
 
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, runtime_checkable
 
 Numbers = Mapping[str, float | None]
-"""Numbers by the names of a vector."""
+"""Numbers by the names in a vector."""
 
-# Scores that stand for given ranks are made for no more candidates than this.
+# Scores that produce given ranks are made for at most this many candidates.
 _MOST = 10_000
-# Names of metrics in other libraries.
+# Names of the metrics in other libraries.
 _PYKEEN = {
     "mrr": "inverse_harmonic_mean_rank",
     "mr": "arithmetic_mean_rank",
@@ -30,7 +30,7 @@ _RANX_CUT = {"nDCG": "ndcg", "P": "precision", "R": "recall", "Success": "hit_ra
 
 @runtime_checkable
 class _Vector(Protocol):
-    """What adapters read of a vector of the runner."""
+    """Fields that adapters read of the runner's vectors."""
 
     @property
     def kind(self) -> str: ...
@@ -43,12 +43,12 @@ class _Vector(Protocol):
 
 
 def _imported(module: str, package: str) -> Any:
-    """The module; where it is missing, an error that names the package."""
+    """Imported module; if it is missing, an error names the package."""
     try:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{module} cannot be imported ({error}): install it by pip install {package}."
+            f"{module} cannot be imported ({error}): install it with pip install {package}."
         ) from error
 
 
@@ -60,7 +60,7 @@ def _version(package: str) -> str:
 
 
 def _tasks(vector: _Vector) -> list[dict[str, Any]]:
-    """The ranking tasks that a vector's metrics are of, as dictionaries."""
+    """Ranking tasks of a vector of metrics, as dictionaries."""
     given = vector.input
     low = given["optimistic"]
     sides = given.get("side", ["tail"] * len(low))
@@ -70,13 +70,13 @@ def _tasks(vector: _Vector) -> list[dict[str, Any]]:
 
 
 def _scores(task: dict[str, Any]) -> list[float]:
-    """Scores of as many candidates, the answer first, that have the task's ranks."""
+    """Scores, the answer's first, for as many candidates as the task has, that produce the task's ranks."""
     better, equal = task["low"] - 1, task["high"] - task["low"]
     return [0.5, *[1.0] * better, *[0.5] * equal, *[0.0] * (task["candidates"] - task["high"])]
 
 
 def _left(vector: _Vector, query: dict[str, Any]) -> list[int]:
-    """The known answers that the protocol filters, the answer excepted."""
+    """Known answers that the protocol filters, without the answer itself."""
     found = {i for name in vector.protocol["filter"] for i in query["known"].get(name, [])}
     return sorted(found - {query["answer"]})
 
@@ -89,7 +89,7 @@ def _named(vector: _Vector, found: list[dict[str, Any]]) -> dict[str, float]:
 
 
 class _Torch:
-    """Scores as tensors, and what the libraries of PyTorch can be asked."""
+    """Base of adapters for PyTorch libraries: scores as tensors, and the protocols that they support."""
 
     package = module = ""
     ties: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ class _Torch:
         )
 
     def tensor(self, vector: _Vector, query: dict[str, Any]) -> Any:
-        """The scores of a query in the vector's type."""
+        """Scores of a query in the vector's data type."""
         kind = vector.input["dtype"]
         cast = int if kind == "int64" else float
         values = [cast(value) for value in query["scores"]]
@@ -122,7 +122,7 @@ class _Torch:
 
 
 class PyKeen(_Torch):
-    """PyKEEN: `RankBasedEvaluator.evaluate` with a model that gives the vector's scores."""
+    """PyKEEN: `RankBasedEvaluator.evaluate` with a model that returns the vector's scores."""
 
     name, package, module = "PyKEEN", "pykeen", "pykeen.evaluation"
     ties = ("optimistic", "realistic", "pessimistic")
@@ -135,7 +135,7 @@ class PyKeen(_Torch):
     def _ranks(self, vector: _Vector) -> Numbers:
         torch, queries = self.torch, vector.input["queries"]
         scores = torch.stack([self.tensor(vector, one) for one in queries])
-        # The evaluator marks filtered scores by NaN: whole numbers are handed over as floats.
+        # The evaluator marks filtered scores by NaN, so whole numbers are passed as floats.
         scores = scores if scores.is_floating_point() else scores.double()
 
         class Model(torch.nn.Module):
@@ -147,7 +147,7 @@ class PyKeen(_Torch):
         known = any(one["known"] for one in queries)
         triples = torch.tensor([[one["answer"], i, one["answer"]] for i, one in enumerate(queries)])
         more = [[one["answer"], i, e] for i, one in enumerate(queries) for e in _left(vector, one)]
-        # Raw only where it matters: by default the evaluator filters.
+        # Raw only if it makes a difference, because the evaluator filters by default.
         evaluator = self.library.RankBasedEvaluator(
             filtered=bool(vector.protocol["filter"]) or not known, clear_on_finalize=False
         )
@@ -192,7 +192,7 @@ class TorchKge(_Torch):
     filters = True
 
     def run(self, vector: _Vector) -> Numbers:
-        """The pessimistic rank, the only one that it has, and metrics of it."""
+        """Pessimistic rank, the only one that TorchKGE has, and metrics of it."""
         utils, torch = _imported("torchkge.utils", self.package), self.torch
         if vector.kind == "metrics":
             return self._metrics(vector, utils)
@@ -224,11 +224,11 @@ class TorchKge(_Torch):
 
 
 class LibKge(_Torch):
-    """The formula of LibKGE, written anew from its description: it is not on PyPI.
+    """LibKGE's formula, reimplemented from its description because LibKGE is not on PyPI.
 
-    Known answers get the score -infinity, as NaN does. Scores within a relative tolerance of 1e-5 tie. The
-    rank is 1 + the number of better scores + half the number of tied ones, the answer among them, rounded
-    down.
+    Known answers get the score -infinity, and so does NaN. Scores within a relative tolerance of 1e-5 tie.
+    The rank is 1 + the number of better scores + half the number of tied scores (including the answer's),
+    rounded down.
     """
 
     name, package, module = "LibKGE's formula", "torch", "torch"
@@ -237,10 +237,10 @@ class LibKge(_Torch):
 
     def __init__(self) -> None:
         super().__init__()
-        self.version = "04d0fba"  # the commit that describes it
+        self.version = "04d0fba"  # commit of the description
 
     def run(self, vector: _Vector) -> Numbers:
-        """Ranks by best, rounded mean and worst rank, and the metrics of a histogram of ranks."""
+        """Best rank, rounded mean and worst rank, and the metrics of a histogram of ranks."""
         torch = self.torch
         if vector.kind == "ranks":
             queries = vector.input["queries"]
@@ -276,7 +276,7 @@ class Ogb(_Torch):
     numpy = False
 
     def run(self, vector: _Vector) -> Numbers:
-        """The realistic rank, as the reciprocal of a query's element of `mrr_list`; means of the lists."""
+        """Realistic rank, the reciprocal of a query's element in `mrr_list`; metrics are means of lists."""
         if vector.kind == "ranks":
             scores = self.torch.stack([self.tensor(vector, one) for one in vector.input["queries"]])
             answers = [one["answer"] for one in vector.input["queries"]]
@@ -299,19 +299,19 @@ class Ogb(_Torch):
 
 
 class OgbNumpy(Ogb):
-    """OGB: the same evaluator on arrays of NumPy."""
+    """OGB: the same evaluator on NumPy arrays."""
 
     name, numpy = "OGB, arrays", True
 
 
 class PyG(_Torch):
-    """PyTorch Geometric: `KGEModel.test` of a model that gives the vector's scores; raw, no tie rule."""
+    """PyTorch Geometric: `KGEModel.test` with a model that returns the vector's scores; raw, no tie rule."""
 
     name, package, module = "PyG", "torch_geometric", "torch_geometric.nn.kge.base"
     ties = ("realistic",)
 
     def run(self, vector: _Vector) -> Numbers:
-        """Its one rank, from MRR, as the realistic one; metrics of tasks, which are ranked alone."""
+        """Its only rank, from MRR, as the realistic rank, and metrics of tasks that are ranked one by one."""
         if vector.kind == "ranks":
             queries = vector.input["queries"]
             tested = [self._tested(self.tensor(vector, one), one["answer"]) for one in queries]
@@ -335,7 +335,7 @@ class PyG(_Torch):
 
 
 class _Lists:
-    """What evaluators of ranked lists have in common."""
+    """Base of adapters for evaluators of ranked lists."""
 
     package = module = ""
 
@@ -347,7 +347,7 @@ class _Lists:
         return vector.kind == "ir"
 
     def run(self, vector: _Vector) -> Numbers:
-        """The mean of each measure over the queries, as the library takes it."""
+        """Mean of each measure over the queries, as the library computes it."""
         call, found = self._evaluator(vector), {}
         for _ in range(vector.protocol["evaluations"]):
             found = call({query: dict(scored) for query, scored in vector.input["run"].items()})
@@ -414,7 +414,7 @@ class Ranx(_Lists):
 
 
 class SentenceTransformers(_Lists):
-    """sentence-transformers: `InformationRetrievalEvaluator.compute_metrics`; binary relevance."""
+    """sentence-transformers: `InformationRetrievalEvaluator.compute_metrics`, for binary relevance."""
 
     name, package = "sentence-transformers", "sentence-transformers"
     module = "sentence_transformers.sentence_transformer.evaluation"

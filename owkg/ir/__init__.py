@@ -1,4 +1,4 @@
-"""IR measures over judged lists, as trec_eval has them."""
+"""IR measures over judged lists, as defined by trec_eval."""
 
 from owkg.ir.judged import POOLED, UNJUDGED, Judged, judge
 from owkg.ir.measures import (

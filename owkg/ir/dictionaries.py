@@ -12,25 +12,25 @@ import polars as pl
 from owkg.errors import ArgumentError
 
 MOST = 2**53
-"""Whole numbers below it are floats too."""
+"""Whole numbers below this bound are exact as floats."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SHAPE = "must be {query: {answer: number}}"
 
 
 def frame_of(held: Mapping[Any, Any], value: str, where: str) -> pl.DataFrame:
-    """The rows of a dictionary, its numbers as the column `value`.
+    """Rows of a dictionary, with its numbers as the column `value`.
 
     Args:
         held: {query: {answer: number}}.
-        value: "score", which is a number; or "relevance", which is a whole number.
-        where: what messages begin with: a file and a colon, or an argument in backquotes.
+        value: "score", any number; or "relevance", a whole number.
+        where: beginning of messages: a file and a colon, or an argument in backquotes.
 
     Returns:
-        Columns line (null), query, answer and `value`.
+        A frame with the columns line (null), query, answer and `value`.
 
     Raises:
-        ValueError: naming the query and the answer, if the dictionary is another one or a number is NaN.
+        ValueError: naming the query and the answer, if the dictionary has another shape or a number is NaN.
     """
     queries: list[str] = []
     answers: list[str] = []
@@ -41,7 +41,7 @@ def frame_of(held: Mapping[Any, Any], value: str, where: str) -> pl.DataFrame:
             raise ValueError(f"{where} {_SHAPE}, got {type(row).__name__} for the query {query!r}.")
         for label in (query, *row):
             if not isinstance(label, str) or not label:
-                raise ValueError(f"{where} must have text as its keys, not empty, got {label!r}.")
+                raise ValueError(f"{where} must have non-empty text as keys, got {label!r}.")
         for answer, number in row.items():
             if not _is_number(number, whole=whole):
                 kind = "a whole number" if whole else "a number"
@@ -63,7 +63,7 @@ def frame_of(held: Mapping[Any, Any], value: str, where: str) -> pl.DataFrame:
 
 
 def _is_number(number: Any, *, whole: bool) -> bool:
-    """Whether it is a number of Python or NumPy that is not NaN, and fits the column."""
+    """Whether the value is a number of Python or NumPy that is not NaN and fits the column."""
     if isinstance(number, bool) or not hasattr(number, "__float__") or isinstance(number, str):
         return False
     try:
@@ -78,11 +78,11 @@ def _is_number(number: Any, *, whole: bool) -> bool:
 
 
 def parsed(path: Path, text: str, *, line: int = 1) -> Any:
-    """What JSON says that begins on line `line` of a file.
+    r"""Content of JSON text that begins on line `line` of a file.
 
     Raises:
-        JSONError: naming file and line, if it is no JSON, names a key twice in an object, is nested too
-            deeply, or holds half of a letter (a lone surrogate, such as "\\ud800").
+        JSONError: naming file and line, if the text is not JSON, an object has a key twice, the nesting is
+            too deep, or a string holds half of a letter (a lone surrogate, such as "\ud800").
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def parsed(path: Path, text: str, *, line: int = 1) -> Any:
             f"must be Unicode, got {text[at : at + 6]}, half of a letter.",
         )
     except _TwiceError as error:
-        text = f"must name each key of an object once, got {error.args[0]!r} twice."
+        text = f"must have each key of an object once, got {error.args[0]!r} twice."
     except json.JSONDecodeError as error:
         line, text = line + error.lineno - 1, f"must be JSON ({error.msg})."
     except RecursionError:
@@ -113,10 +113,10 @@ def parsed(path: Path, text: str, *, line: int = 1) -> Any:
 
 
 def _lone_surrogate(text: str) -> int | None:
-    """Where JSON has an escape that is a surrogate without the other half of its pair."""
+    """Position of a JSON escape that is a surrogate without its other half; None if there is none."""
     if not _SURROGATE.search(text):
         return None
-    high = None  # a first half, and where the second has to follow
+    high = None  # a first half, whose second half has to follow at once
     for escape in _ESCAPE.finditer(text):
         code = int(escape[1], 16) if escape[1] else 0
         second = 0xDC00 <= code < 0xE000
@@ -130,15 +130,15 @@ def _lone_surrogate(text: str) -> int | None:
 
 
 class JSONError(ValueError):
-    """Text that is not the JSON that it should be."""
+    """Error for text that is not JSON, or is JSON that owkg does not accept."""
 
 
 class _TwiceError(Exception):
-    """A key that an object has twice."""
+    """Error for a key that an object has twice."""
 
 
 def read_dictionary(path: Path, text: str, value: str) -> pl.DataFrame:
-    """`frame_of` a JSON file.
+    """Rows of a JSON file, as `frame_of`.
 
     Raises:
         ValueError: naming the file, as `parsed` and `frame_of`.
@@ -152,7 +152,11 @@ def read_dictionary(path: Path, text: str, value: str) -> pl.DataFrame:
 
 
 def dictionary(name: str, given: Mapping[Any, Any], value: str) -> pl.DataFrame:
-    """`frame_of` a dictionary that is the argument `name`; ArgumentError if it is another one."""
+    """Rows, as of `frame_of`, of a dictionary that is the argument `name`.
+
+    Raises:
+        ArgumentError: if the dictionary has another shape.
+    """
     try:
         return frame_of(given, value, "")
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Ranked lists whose answers have been judged: graded, binary, or in part not at all."""
+"""Ranked lists of answers with graded or binary judgements, which may cover only some of the answers."""
 
 from typing import NamedTuple
 
@@ -10,26 +10,26 @@ from owkg import checks
 from owkg.errors import ArgumentError
 
 POOLED = -1
-"""The relevance of an answer that was in the pool of candidates for judging, and was not judged."""
+"""Relevance of an answer that was in the pool of candidates for judging, but was not judged."""
 
 UNJUDGED = -2
-"""The relevance of a retrieved answer of which the judgements say nothing."""
+"""Relevance of a retrieved answer that the judgements do not contain."""
 
 
 class Judged(NamedTuple):
-    """One ranked list a query, flat: the lists stand one after the other, best answer first.
+    """One ranked list for each query, stored flat: one list after the other, best answer first.
 
     Attributes:
-        queries: the queries' names, ascending; every query that has a judgement, once.
-        query: of each retrieved answer, its place in `queries`.
-        rank: of each retrieved answer, 1 for the first of its query.
-        relevance: of each retrieved answer, at least 0, or `POOLED`, or `UNJUDGED`.
-        retrieved: how many answers a query's list has; 0 where the run says nothing.
-        relevant: how many answers are judged relevant, retrieved or not.
-        nonrelevant: how many answers are judged not relevant, retrieved or not.
-        ideal_query, ideal_rank, ideal_relevance: the answers of positive relevance, retrieved or not, in the
-            order of the ideal list: highest relevance first.
-        relevance_level: the lowest relevance that counts as relevant.
+        queries: names of the queries, ascending; every query with a judgement, once.
+        query: for each retrieved answer, the index of its query in `queries`.
+        rank: for each retrieved answer, its rank in the list, from 1.
+        relevance: for each retrieved answer, its relevance of at least 0, `POOLED`, or `UNJUDGED`.
+        retrieved: number of answers in each query's list; 0 if the run does not answer the query.
+        relevant: number of answers judged relevant for each query, retrieved or not.
+        nonrelevant: number of answers judged not relevant for each query, retrieved or not.
+        ideal_query, ideal_rank, ideal_relevance: query, rank and relevance of the answers of positive
+            relevance, retrieved or not, in the order of the ideal list, highest relevance first.
+        relevance_level: lowest relevance that counts as relevant.
     """
 
     queries: pl.Series
@@ -46,26 +46,27 @@ class Judged(NamedTuple):
 
 
 def judge(run: pl.DataFrame, qrels: pl.DataFrame, *, relevance_level: int = 1) -> Judged:
-    """The ranked lists of a run with the relevances that the judgements give their answers.
+    """Ranked lists of a run, with the relevance that the judgements give each answer.
 
-    Lists are ordered as trec_eval orders them: by score, highest first; answers of equal score by their
-    names as text, last first ("9" before "10", "b" before "a"), whatever the order of the rows. (Unlike
-    here, trec_eval keeps scores in single precision, so it ties what differs less than that.)
+    Lists are ordered as trec_eval orders them: by score, highest first, and answers of equal score by their
+    names as text, last first ("9" before "10", "b" before "a"), whatever the order of the rows. (trec_eval
+    keeps scores in single precision, so it also ties scores that differ by less than that; this function does
+    not.)
 
-    Every query with a judgement is kept, with an empty list where the run does not answer it, as under
-    trec_eval's option -c: every measure is then 0.
+    Every query with a judgement is kept. If the run does not answer it, its list is empty and every measure
+    is 0, as with trec_eval's option -c.
 
     Args:
-        run: polars frame with the columns `query`, `answer` (text or whole numbers) and `score`
-            (numbers; infinite ones are in order). Other columns are not looked at.
+        run: polars frame with the columns `query`, `answer` (text or whole numbers) and `score` (numbers,
+            which may be infinite). Other columns are ignored.
         qrels: polars frame with the columns `query`, `answer` and `relevance` (whole numbers: 0 for judged
             and not relevant, `POOLED` = -1 for pooled and not judged).
-        relevance_level: the lowest relevance that counts as relevant, at least 1.
+        relevance_level: lowest relevance that counts as relevant, at least 1. Default 1.
 
     Raises:
-        ValueError: if a frame is empty or lacks a column, a name is missing or of another kind than in the
-            other frame, a (query, answer) stands there twice, a score is not a number, a relevance is no
-            whole number from -1, or the run answers a query that has no judgement.
+        ValueError: if a frame is empty or lacks a column, a name is missing or has another type than in the
+            other frame, a (query, answer) pair occurs twice, a score is not a number, a relevance is not a
+            whole number of at least -1, or the run answers a query without judgements.
 
     Examples:
         >>> run = pl.DataFrame(
@@ -82,7 +83,7 @@ def judge(run: pl.DataFrame, qrels: pl.DataFrame, *, relevance_level: int = 1) -
         if answers[column].dtype != judgements[column].dtype:
             raise ArgumentError(
                 "qrels",
-                f"must name each {column} as `run` does, by {answers[column].dtype}, "
+                f"must have the type of `run` in the column {column}, {answers[column].dtype}, "
                 f"got {judgements[column].dtype}.",
             )
     judgements = judgements.with_columns(relevance=_graded(judgements["relevance"]))
@@ -119,13 +120,13 @@ def judge(run: pl.DataFrame, qrels: pl.DataFrame, *, relevance_level: int = 1) -
 
 
 def _ranks(query: Int[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
-    """1, 2, 3, ... within each run of equal, ascending queries."""
+    """Ranks 1, 2, 3, ... within each run of equal, ascending queries."""
     counts = np.bincount(query)
     return np.arange(1, query.size + 1) - (np.cumsum(counts) - counts)[query]
 
 
 def _checked(name: str, frame: object, number: str) -> pl.DataFrame:
-    """The frame's columns query, answer and `number`; the first two as text or 64-bit numbers."""
+    """Columns query, answer and `number` of a frame; the first two as text or 64-bit numbers."""
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
     columns = ("query", "answer", number)
@@ -146,7 +147,7 @@ def _checked(name: str, frame: object, number: str) -> pl.DataFrame:
 
 
 def _named(name: str, column: pl.Series) -> pl.Series:
-    """A column of names in one of two kinds, so that two frames can be matched."""
+    """Column of names as one of two types, so that two frames can be matched."""
     for index in column.is_null().arg_true().head(1):
         raise ArgumentError(name, f"must name the {column.name} in every row, got none at index ({index},).")
     if column.dtype.is_integer():
@@ -159,7 +160,7 @@ def _named(name: str, column: pl.Series) -> pl.Series:
 
 
 def _graded(relevance: pl.Series) -> pl.Series:
-    """The relevances as 64-bit whole numbers, none of them missing."""
+    """Relevances as 64-bit whole numbers, none of them missing."""
     if not relevance.dtype.is_integer() and not relevance.dtype.is_float():
         raise ArgumentError(
             "relevance", f"must be a whole number of at least {POOLED}, got {relevance.dtype}."
@@ -168,9 +169,9 @@ def _graded(relevance: pl.Series) -> pl.Series:
 
 
 def _ordered(score: pl.Series) -> pl.Series:
-    """The scores, none of which is missing or no number."""
+    """Scores, none of them missing or NaN."""
     if not score.dtype.is_integer() and not score.dtype.is_float():
         raise ArgumentError("score", f"must be a number, got {score.dtype}.")
-    numbers = score.to_numpy()  # NaN where whole numbers are missing
+    numbers = score.to_numpy()  # missing whole numbers become NaN
     checks.require("score", numbers, ~np.isnan(numbers), "a number")
     return score

@@ -1,13 +1,13 @@
-"""Measures of ranked lists from information retrieval, one number a query.
+"""Measures of ranked lists from information retrieval, with one number for each query.
 
-Those that trec_eval has agree with it: `average_precision` (its map, map_cut), `ndcg` (ndcg, ndcg_cut),
+These measures agree with trec_eval: `average_precision` (its map, map_cut), `ndcg` (ndcg, ndcg_cut),
 `precision` (P), `recall`, `r_precision` (Rprec), `reciprocal_rank` (recip_rank), `success`, `bpref` and
 `inf_ap` (infAP). So do these conventions:
 
-- A query without a relevant answer, or with an empty list, scores 0 (`rbp_residual` aside).
-- An answer that is not judged counts as not relevant; `bpref` leaves it out, and `inf_ap` infers the
-  relevance of those that are `POOLED`.
-- A list shorter than k is taken as if unjudged answers filled it up.
+- A query without a relevant answer, or with an empty list, scores 0 (except in `rbp_residual`).
+- An unjudged answer counts as not relevant, except that `bpref` leaves it out, and `inf_ap` infers the
+  relevance of `POOLED` answers.
+- A list shorter than k is treated as if unjudged answers filled it up.
 """
 
 import numpy as np
@@ -17,38 +17,38 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.ir.judged import POOLED, Judged
 
-# Added to each of the two counts behind a proportion of relevant answers, as in trec_eval: no 0/0.
+# Added to both counts of a proportion of relevant answers, as in trec_eval, to avoid 0/0.
 _SMOOTHING = 1e-5
-# Stands for "no cut-off": no list is longer.
+# Cut-off that means "no cut-off", because no list is longer.
 _NO_CUT = 2**53
 
 
 def _ratio(over: np.ndarray, under: np.ndarray) -> Float[np.ndarray, "..."]:
-    """over / under, 0 where `under` is 0."""
+    """over / under, 0 if `under` is 0."""
     return np.divide(over, under, out=np.zeros(np.shape(over)), where=np.asarray(under) > 0)
 
 
 def _total(
     judged: Judged, values: np.ndarray, row: np.ndarray | slice = slice(None)
 ) -> Float[np.ndarray, "queries"]:
-    """The sum over each query's list, or over some rows of it."""
+    """Sum over each query's list, or over some rows of it."""
     return _sums(judged, judged.query[row], values)
 
 
 def _sums(judged: Judged, query: Int[np.ndarray, "n"], values: np.ndarray) -> Float[np.ndarray, "queries"]:
-    """The sum over each query; of no values at all, NumPy's are whole numbers."""
+    """Sum over each query, always as floats (without any values, NumPy's sums are whole numbers)."""
     return np.bincount(query, values, len(judged.retrieved)).astype(float)
 
 
 def _so_far(judged: Judged, flag: Bool[np.ndarray, "answers"]) -> Int[np.ndarray, "answers"]:
-    """How many are flagged in the same list down to and with each answer."""
+    """Number of flagged answers in the same list, down to and including each answer."""
     counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(flag)])
     first = np.cumsum(judged.retrieved) - judged.retrieved
     return counted[1:] - counted[first][judged.query]
 
 
 def _relevant_rows(judged: Judged) -> tuple[Int[np.ndarray, "relevant"], Int[np.ndarray, "relevant"]]:
-    """(row of each relevant answer in a list, its number among those of its list: 1, 2, ...)."""
+    """(row of each relevant answer in a list, its number among its list's relevant answers: 1, 2, ...)."""
     row = np.flatnonzero(_is_relevant(judged))
     query = judged.query[row]
     return row, np.arange(1, len(row) + 1) - np.searchsorted(query, query)
@@ -63,13 +63,13 @@ def _is_nonrelevant(judged: Judged) -> Bool[np.ndarray, "answers"]:
 
 
 def _hits(judged: Judged, k: int | np.ndarray) -> Float[np.ndarray, "queries"]:
-    """Relevant answers up to rank k."""
+    """Number of relevant answers up to rank k."""
     return _total(judged, _is_relevant(judged) & (judged.rank <= k))
 
 
 def _checked(judged: object) -> Judged:
     if not isinstance(judged, Judged):
-        raise ArgumentError("judged", f"must be of owkg.ir.judge, got {type(judged).__name__}.")
+        raise ArgumentError("judged", f"must be a result of owkg.ir.judge, got {type(judged).__name__}.")
     return judged
 
 
@@ -86,14 +86,14 @@ def _share(persistence: object) -> float:
 
 
 def average_precision(judged: Judged, k: int | None = None) -> Float[np.ndarray, "queries"]:
-    """AP@k = (1/R) sum over the relevant answers at ranks r <= k of P@r; R relevant ones are known.
+    """AP@k = (1/R) sum over the relevant answers at ranks r <= k of P@r, with R known relevant answers.
 
     Args:
-        judged: from `owkg.ir.judge`.
-        k: cut-off, a whole number of at least 1; the whole list when None.
+        judged: judged lists, from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1. None: the whole list.
 
     Raises:
-        ValueError: if `k` is no whole number of at least 1.
+        ValueError: if `k` is not a whole number of at least 1.
 
     Examples:
         >>> import polars as pl
@@ -115,19 +115,19 @@ def average_precision(judged: Judged, k: int | None = None) -> Float[np.ndarray,
 
 
 def ndcg(judged: Judged, k: int | None = None) -> Float[np.ndarray, "queries"]:
-    """nDCG@k: sum of relevance / log2(1 + rank) over ranks up to k, divided by that of the ideal list.
+    """nDCG@k: sum of relevance / log2(1 + rank) over ranks up to k, divided by the ideal list's sum.
 
-    The gain is the relevance itself, and `relevance_level` has no part in it.
+    The gain is the relevance itself; `relevance_level` has no effect.
 
     Args:
-        judged: from `owkg.ir.judge`.
-        k: cut-off, a whole number of at least 1; the whole list when None.
+        judged: judged lists, from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1. None: the whole list.
 
     Raises:
-        ValueError: if `k` is no whole number of at least 1.
+        ValueError: if `k` is not a whole number of at least 1.
 
     References:
-        Järvelin and Kekäläinen (TOIS 2002), with the discount as trec_eval has it.
+        Järvelin and Kekäläinen (TOIS 2002), with trec_eval's discount.
     """
     judged, k = _checked(judged), _cut(k)
 
@@ -140,28 +140,28 @@ def ndcg(judged: Judged, k: int | None = None) -> Float[np.ndarray, "queries"]:
 
 
 def precision(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
-    """P@k: relevant answers among the first k, divided by k, however short the list.
+    """P@k: number of relevant answers among the first k, divided by k, even if the list is shorter.
 
     Args:
-        judged: from `owkg.ir.judge`.
+        judged: judged lists, from `owkg.ir.judge`.
         k: cut-off, a whole number of at least 1.
 
     Raises:
-        ValueError: if `k` is no whole number of at least 1.
+        ValueError: if `k` is not a whole number of at least 1.
     """
     judged, k = _checked(judged), _whole(k)
     return _hits(judged, k) / k
 
 
 def recall(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
-    """Recall@k: relevant answers among the first k, divided by all that are known.
+    """Recall@k: number of relevant answers among the first k, divided by all known relevant answers.
 
     Args:
-        judged: from `owkg.ir.judge`.
+        judged: judged lists, from `owkg.ir.judge`.
         k: cut-off, a whole number of at least 1.
 
     Raises:
-        ValueError: if `k` is no whole number of at least 1.
+        ValueError: if `k` is not a whole number of at least 1.
     """
     judged, k = _checked(judged), _whole(k)
     return _ratio(_hits(judged, k), judged.relevant)
@@ -171,48 +171,48 @@ def success(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
     """Success@k: 1 if one of the first k answers is relevant, else 0 (hits@k of the query's best answer).
 
     Args:
-        judged: from `owkg.ir.judge`.
+        judged: judged lists, from `owkg.ir.judge`.
         k: cut-off, a whole number of at least 1.
 
     Raises:
-        ValueError: if `k` is no whole number of at least 1.
+        ValueError: if `k` is not a whole number of at least 1.
     """
     judged, k = _checked(judged), _whole(k)
     return (_hits(judged, k) > 0).astype(float)
 
 
 def judged_at(judged: Judged, k: int) -> Float[np.ndarray, "queries"]:
-    """Judged@k: judged answers among the first k, divided by k; `POOLED` ones are not judged.
+    """Judged@k: number of judged answers among the first k, divided by k; `POOLED` answers are not judged.
 
     Args:
-        judged: from `owkg.ir.judge`.
+        judged: judged lists, from `owkg.ir.judge`.
         k: cut-off, a whole number of at least 1.
 
     Raises:
-        ValueError: if `k` is no whole number of at least 1.
+        ValueError: if `k` is not a whole number of at least 1.
     """
     judged, k = _checked(judged), _whole(k)
     return _total(judged, (judged.relevance >= 0) & (judged.rank <= k)) / k
 
 
 def r_precision(judged: Judged) -> Float[np.ndarray, "queries"]:
-    """R-precision: P@R, where R is the number of relevant answers that are known."""
+    """R-precision: P@R, where R is the number of known relevant answers."""
     judged = _checked(judged)
     return _ratio(_hits(judged, judged.relevant[judged.query]), judged.relevant)
 
 
 def reciprocal_rank(judged: Judged, k: int | None = None) -> Float[np.ndarray, "queries"]:
-    """1/rank of the first relevant answer; 0 if there is none in the list (or its first k).
+    """1/rank of the first relevant answer; 0 if the list, or its first k answers, have none.
 
-    Unlike the rank metric MRR, a query counts once, whatever the number of its answers, and the
-    relevant answers are not filtered out of each other's way.
+    In contrast to the rank metric MRR, each query counts once, whatever its number of answers, and relevant
+    answers are not filtered from each other's lists.
 
     Args:
-        judged: from `owkg.ir.judge`.
-        k: cut-off, a whole number of at least 1; the whole list when None.
+        judged: judged lists, from `owkg.ir.judge`.
+        k: cut-off, a whole number of at least 1. None: the whole list.
 
     Raises:
-        ValueError: if `k` is no whole number of at least 1.
+        ValueError: if `k` is not a whole number of at least 1.
     """
     judged, k = _checked(judged), _cut(k)
     row, number = _relevant_rows(judged)
@@ -226,14 +226,14 @@ def rbp(
     """Rank-biased precision: (1 - p) sum of gain p^(rank - 1).
 
     Args:
-        judged: from `owkg.ir.judge`.
-        persistence: p, the probability of looking at the next answer, in (0, 1).
-        largest_relevance: given, the gain is relevance / largest_relevance; when None, it is 1 for relevant
-            answers.
+        judged: judged lists, from `owkg.ir.judge`.
+        persistence: p, probability of looking at the next answer, in (0, 1).
+        largest_relevance: if given, the gain is relevance / largest_relevance. None: the gain is 1 for
+            relevant answers and 0 for all other answers.
 
     Raises:
-        ValueError: if `persistence` is not in (0, 1), or `largest_relevance` is no whole number or below a
-            relevance that occurs.
+        ValueError: if `persistence` is not in (0, 1), or `largest_relevance` is not a whole number or is
+            below a relevance that occurs.
 
     References:
         Moffat and Zobel (TOIS 2008).
@@ -248,12 +248,12 @@ def rbp(
 
 
 def rbp_residual(judged: Judged, persistence: float) -> Float[np.ndarray, "queries"]:
-    """What `rbp` would gain if every answer that is not judged, in the list or below it, were relevant.
+    """Increase of `rbp` if every unjudged answer, in the list or below it, were relevant.
 
-    (1 - p) sum over unjudged answers of p^(rank - 1), and p^n for what lies below a list of n.
+    It is (1 - p) sum over unjudged answers of p^(rank - 1), plus p^n for the answers below a list of n.
 
     Args:
-        judged: from `owkg.ir.judge`.
+        judged: judged lists, from `owkg.ir.judge`.
         persistence: p, in (0, 1).
 
     Raises:
@@ -270,11 +270,11 @@ def rbp_residual(judged: Judged, persistence: float) -> Float[np.ndarray, "queri
 def bpref(judged: Judged) -> Float[np.ndarray, "queries"]:
     """bpref = (1/R) sum over retrieved relevant answers of 1 - min(n, R) / min(N, R).
 
-    n judged answers that are not relevant stand above; R and N answers are judged relevant and not
-    relevant. Answers that are not judged do not count.
+    R answers are judged relevant and N judged not relevant; n of these N are ranked above the answer.
+    Unjudged answers are ignored.
 
     References:
-        Buckley and Voorhees (SIGIR 2004), as trec_eval has it (with N in the denominator).
+        Buckley and Voorhees (SIGIR 2004), as implemented in trec_eval (with N in the denominator).
     """
     judged = _checked(judged)
     relevant = _is_relevant(judged)
@@ -284,14 +284,14 @@ def bpref(judged: Judged) -> Float[np.ndarray, "queries"]:
 
 
 def inf_ap(judged: Judged) -> Float[np.ndarray, "queries"]:
-    """Inferred AP: average precision expected if the judged answers are a random sample of the pool.
+    """Inferred AP: expected average precision if the judged answers are a random sample of the pool.
 
-    (1/R) sum over retrieved relevant answers of 1/r + (d/r) (a + ε) / (a + n + 2ε), ε = 1e-5: above rank r
-    stand a relevant, n not relevant, and d pooled answers, judged or not. Answers outside the pool are
-    not relevant. Where no relevance is `POOLED`, this is AP up to ε.
+    (1/R) sum over retrieved relevant answers of 1/r + (d/r) (a + ε) / (a + n + 2ε), ε = 1e-5, where a
+    relevant, n nonrelevant and d pooled answers, judged or not, are above rank r. Answers outside the pool
+    are not relevant. If no relevance is `POOLED`, the measure is AP up to ε.
 
     References:
-        Yilmaz and Aslam (CIKM 2006), with the smoothing as trec_eval has it.
+        Yilmaz and Aslam (CIKM 2006), with trec_eval's smoothing.
     """
     judged = _checked(judged)
     is_relevant = _is_relevant(judged)

@@ -1,4 +1,4 @@
-"""Measures by the names that they have in papers, in ir_measures and in trec_eval."""
+"""IR measures by their names in papers, in ir_measures and in trec_eval."""
 
 import math
 import re
@@ -14,11 +14,11 @@ from owkg.rank_weights.registry import Entry, Registry, folded_name, parameter
 
 
 class Measure(NamedTuple):
-    """A measure by name.
+    """Measure with its name.
 
     Attributes:
-        name: as in papers: AP, nDCG@10.
-        of: the value of each query.
+        name: name in papers, such as AP or nDCG@10.
+        of: function that returns the value for each query.
     """
 
     name: str
@@ -36,7 +36,7 @@ def _measure(
     trec: tuple[str, str] = ("", ""),
     example: str = "",
 ) -> Entry:
-    """The entry of a measure of judged lists; without a cutoff, or with one that may or must be given."""
+    """Entry of a measure of judged lists; the letters behind @ in its name say whether it has a cutoff."""
     stem, _, letters = name.partition("@")
     stem = stem.rstrip("[")
 
@@ -44,7 +44,7 @@ def _measure(
         if cutoff is None and (not letters or "[" in name):
             return Measure(stem, of)
         if not isinstance(cutoff, int) or not 0 < cutoff < _MOST:
-            raise ValueError(f"{stem} has a cutoff, a whole number from 1 to 2^53, as in {stem}@10")
+            raise ValueError(f"{stem} needs a cutoff, a whole number from 1 to 2^53, as in {stem}@10")
         return Measure(f"{stem}@{cutoff}", lambda judged: of(judged, cutoff))
 
     example = example or (name if not letters or "[" in name else f"{stem}@10").partition("[")[0]
@@ -54,7 +54,7 @@ def _measure(
 
 def _rbp(persistence: float = 0.8) -> Measure:
     if not 0 < persistence < 1:
-        raise ValueError("RBP has a persistence between 0 and 1, as in RBP(p=0.8)")
+        raise ValueError("RBP needs a persistence between 0 and 1, as in RBP(p=0.8)")
     return Measure(f"RBP(p={persistence:g})", lambda judged: measures.rbp(judged, persistence))
 
 
@@ -62,21 +62,21 @@ MEASURES = Registry(
     _measure(
         "AP[@K]",
         measures.average_precision,
-        "sum of P@p over positions p <= K of relevant answers / R",
+        "(sum of P@p over positions p <= K of relevant answers) / R",
         ("map", "map-cut", "average-precision"),
         ("map", "map_cut_"),
     ),
     _measure(
         "nDCG[@K]",
         measures.ndcg,
-        "sum of g/log2(1+p) over p <= K, over that of a perfect list",
+        "(sum of g/log2(1+p) over p <= K) / (sum of a perfect list)",
         ("ndcg-cut",),
         ("ndcg", "ndcg_cut_"),
     ),
-    _measure("P@K", measures.precision, "relevant answers at p <= K / K", ("precision",), ("", "P_")),
-    _measure("Recall@K", measures.recall, "relevant answers at p <= K / R", ("r",), ("", "recall_")),
+    _measure("P@K", measures.precision, "(relevant answers at p <= K) / K", ("precision",), ("", "P_")),
+    _measure("Recall@K", measures.recall, "(relevant answers at p <= K) / R", ("r",), ("", "recall_")),
     _measure("Success@K", measures.success, "1 if one of p <= K is relevant", (), ("", "success_")),
-    _measure("Judged@K", measures.judged_at, "judged answers at p <= K / K"),
+    _measure("Judged@K", measures.judged_at, "(judged answers at p <= K) / K"),
     _measure(
         "RR[@K]",
         measures.reciprocal_rank,
@@ -88,11 +88,11 @@ MEASURES = Registry(
     _measure(
         "Bpref",
         measures.bpref,
-        "mean over relevant answers of 1 - (judged others before it) / min(R, judged others)",
+        "mean over relevant answers of 1 - (nonrelevant before it) / min(R, nonrelevant), judged only",
         (),
         ("bpref", ""),
     ),
-    _measure("infAP", measures.inf_ap, "AP as a sample of the pool estimates it", ("inf-ap",)),
+    _measure("infAP", measures.inf_ap, "AP estimated from a judged sample of the pool", ("inf-ap",)),
     Entry(
         "RBP[@P]",
         "RBP(p=0.8)",
@@ -104,7 +104,7 @@ MEASURES = Registry(
         _rbp,
     ),
 )
-"""All measures of judged lists: R relevant answers, p positions, g relevance. An entry is a measure."""
+"""All measures of judged lists. In formulas: R relevant answers, p positions, g relevance."""
 
 _CUTOFF = re.compile(r"\(cutoff=(\d+)\)|\(p=([\d.]+)\)|(?<=[a-z])[._](?=\.?\d)")
 _LEVEL = re.compile(r"\(rel=(\d+)\)")
@@ -123,11 +123,11 @@ EXAMPLES = (
     "infAP",
 )
 EXAMPLES += ("RBP(p=0.8)", "Judged@10")
-"""Names of measures, one or two of each kind."""
+"""Example names of measures, one or two of each kind."""
 
 
 def measure(name: str) -> Measure | None:
-    """The measure of a name: AP, nDCG@10, RBP(p=0.8), or trec_eval's map, ndcg_cut_10; None if none has it.
+    """Measure by name: AP, nDCG@10, RBP(p=0.8), or trec_eval's map, ndcg_cut_10; None if there is none.
 
     Examples:
         >>> [measure(name).name for name in ("map", "P_10", "ndcg_cut.5", "nDCG(cutoff=5)", "rbp@0.5")]
@@ -138,7 +138,7 @@ def measure(name: str) -> Measure | None:
 
 
 def _read(name: str) -> Measure | str | None:
-    """The measure of a name, or what is wrong with it; None if it is no name of a measure."""
+    """Measure with a given name, or a text with the error in it; None if it is not the name of a measure."""
     spelt = _CUTOFF.sub(lambda found: f"@{found[1] or found[2] or ''}", name.strip().lower())
     folded = folded_name(spelt)
     for entry in MEASURES:
@@ -154,7 +154,7 @@ def _read(name: str) -> Measure | str | None:
 
 
 def trec_name(name: str) -> str:
-    """trec_eval's name of a measure; its own where trec_eval has none.
+    """trec_eval's name of a measure, or the measure's own name if trec_eval has none.
 
     Examples:
         >>> [trec_name(name) for name in ("AP", "nDCG@10", "P@5", "RBP(p=0.8)")]
@@ -166,11 +166,11 @@ def trec_name(name: str) -> str:
 
 
 def measures_named(names: object) -> list[Measure] | None:
-    """The measures of one name or several, each once; None where none of them is a measure.
+    """Measures with one name or several, each once; None if none of the names is a measure.
 
     Raises:
-        ValueError: if some are and others are not, one has a parameter that it cannot have, or a relevance
-            level of its own.
+        ValueError: if only some names are measures, a parameter is out of range, or a name sets its own
+            relevance level.
     """
     if names is None or not isinstance(names, str | Iterable):
         return None
@@ -179,8 +179,8 @@ def measures_named(names: object) -> list[Measure] | None:
         if isinstance(one, str) and (level := _LEVEL.search(one)) and measure(_LEVEL.sub("", one)):
             raise ArgumentError(
                 "metrics",
-                f"must be without a relevance level, which is one for all (owkg ir --level {level[1]}), "
-                f"got {one!r}.",
+                "must not set a relevance level, because all measures share one "
+                f"(owkg ir --level {level[1]}), got {one!r}.",
             )
     read = [_read(one) if isinstance(one, str) else None for one in several]
     for one, wrong in zip(several, read, strict=True):
@@ -189,7 +189,7 @@ def measures_named(names: object) -> list[Measure] | None:
     found = [one if isinstance(one, Measure) else None for one in read]
     if not any(found):
         return None
-    # Beside measures of lists, MRR is the mean of RR.
+    # Together with measures of lists, MRR is the mean of RR.
     for i, one in enumerate(several):
         if found[i] is None and isinstance(one, str) and one.lower().startswith("mrr"):
             found[i] = measure("RR" + one[3:])
@@ -197,7 +197,7 @@ def measures_named(names: object) -> list[Measure] | None:
         other = several[found.index(None)]
         raise ArgumentError(
             "metrics",
-            f"must be rank metrics, or else measures of lists such as {', '.join(EXAMPLES[:5])}, not both; "
-            f"got {getattr(other, 'name', other)!r} beside them.",
+            f"must all be rank metrics or all be measures of lists such as {', '.join(EXAMPLES[:5])}; "
+            f"got {getattr(other, 'name', other)!r} among measures of lists.",
         )
     return list({one.name: one for one in found if one}.values())

@@ -1,4 +1,4 @@
-"""Prediction files of AnyBURL and PyClause: for each triple the candidates for its head and its tail."""
+"""Prediction files of AnyBURL and PyClause, with the candidates for the head and the tail of each triple."""
 
 import warnings
 from pathlib import Path
@@ -13,28 +13,28 @@ _EXPECTED = "a triple, 'head relation tail', followed by a line 'Heads: ...' and
 
 
 def is_predictions(lines: pl.Series) -> bool:
-    """Whether the second line of a file is that of the candidates for a head."""
+    """Whether the second line of a file lists the candidates for a head."""
     return len(lines) > 1 and lines[1].startswith(_SIDES["head"])
 
 
 def read_predictions(path: Path, lines: pl.Series) -> pl.DataFrame:
-    """The candidates for the heads and tails of some triples, as AnyBURL and PyClause write them.
+    """Candidates for the heads and tails of triples, in the format of AnyBURL and PyClause.
 
-    Three lines a triple: `head relation tail`, with tabs or spaces between, `Heads: e1 score e2 ...` and
-    `Tails: ...`, with tabs between. Triples that ask the same query have lists that differ by the answers
-    which their filter took out; they become one list. A run cannot hold an empty list: a warning counts the
-    queries that have no other.
+    Each triple has three lines: `head relation tail`, separated by tabs or spaces, and `Heads: e1 score e2
+    ...` and `Tails: ...`, separated by tabs. Triples with the same query have lists that differ only by the
+    answers that their filter removed; these lists are merged into one. A run cannot hold an empty list, so a
+    warning counts the queries whose lists are all empty.
 
     Args:
-        path: of the file.
-        lines: of it.
+        path: path of the file.
+        lines: lines of the file.
 
     Returns:
-        Columns line, query, side, entity, relation, answer, score.
+        A frame with the columns line, query, side, entity, relation, answer, score.
 
     Raises:
-        ValueError: naming file and line: if a line is another one, a score is no number, or a candidate of
-            one query has two scores.
+        ValueError: naming file and line, if a line has another format, a score is not a number, or a
+            candidate of one query has two scores.
     """
     while len(lines) and not lines[-1].strip():
         lines = lines.head(-1)
@@ -63,14 +63,14 @@ def read_predictions(path: Path, lines: pl.Series) -> pl.DataFrame:
     ).with_columns(query_text())
     found = pl.concat(_candidates(path, held, side) for side, held in zip(_SIDES, lists, strict=True))
     if found.is_empty():
-        raise ValueError(f"{path}: holds no candidate of any triple.")
+        raise ValueError(f"{path}: must have at least one candidate, got none for any triple.")
     found = found.join(queries, on="line", maintain_order="left")
     empty = queries.join(found, on="query", how="anti").unique("query").sort("line")
     if len(empty):
         line, query = empty.select("line", "query").row(0)
         warnings.warn(
-            f"{path}: {len(empty):,} queries have an empty list, such as {query!r} (line {line}), which no "
-            "run can hold: they count as queries that the run does not answer.",
+            f"{path}: {len(empty):,} queries have an empty list, such as {query!r} (line {line}). A run "
+            "cannot hold an empty list, so they count as queries that the run does not answer.",
             UserWarning,
             stacklevel=3,
         )
@@ -79,7 +79,7 @@ def read_predictions(path: Path, lines: pl.Series) -> pl.DataFrame:
     if again.any():
         line, query, answer = found.filter(again).select("line", "query", "answer").row(0)
         raise line_error(
-            path, line, f"the answer {answer!r} to {query!r} has another score on an earlier line."
+            path, line, f"the answer {answer!r} to {query!r} has a different score on an earlier line."
         )
     return found.select("line", "query", "side", "entity", "relation", "answer", "score")
 
@@ -95,7 +95,7 @@ def _candidates(path: Path, held: pl.DataFrame, side: str) -> pl.DataFrame:
     if len(odd):
         line = odd["line"][0]
         raise line_error(
-            path, line, "must be candidates and scores in turn, with tabs between, got an odd number."
+            path, line, "must be candidates and scores in turn, separated by tabs, got an odd number."
         )
     every = fields.explode("fields")
     pairs = pl.DataFrame(
@@ -109,5 +109,5 @@ def _candidates(path: Path, held: pl.DataFrame, side: str) -> pl.DataFrame:
     bad = score.is_null() | score.is_nan() | (pairs["answer"] == "")
     if bad.any():
         line, answer, text = pairs.row(bad.arg_max() or 0)
-        raise line_error(path, line, f"must be candidates with their scores, got {answer!r} with {text!r}.")
+        raise line_error(path, line, f"must be candidates with scores, got {answer!r} with score {text!r}.")
     return pairs.select("line", "answer", score=score)

@@ -1,4 +1,4 @@
-"""Run and qrels files as tables of queries and answers: of TREC, MS MARCO, BEIR, rule learners, and JSON."""
+"""Run and qrels files as tables of queries and answers: TREC, MS MARCO, BEIR, rule learners, and JSON."""
 
 import re
 import warnings
@@ -28,7 +28,7 @@ _JUDGEMENTS = (
     "`query-id corpus-id score` (BEIR), or JSON {query: {answer: relevance}}"
 )
 Topics = bool | Literal["allowed"]
-"""Whether queries are topics, any text; allowed: if none in the file begins with ?| or ends with |?."""
+"""Whether queries are topics (any text); "allowed": if none in the file begins with ?| or ends with |?."""
 
 _HEADER = re.compile(
     r"query[-_]?id([\t,; ])((?:iter|iteration|q0|0|zero)\1)?(?:corpus|doc|answer)[-_]?id\1"
@@ -36,9 +36,9 @@ _HEADER = re.compile(
     re.IGNORECASE,
 )
 _OBJECT = re.compile(r"\{\s*(?:[\"}].*)?")
-# A first line that an .tsv or .csv file of ranks cannot have.
+# Pattern of first lines that a .tsv or .csv file of ranks cannot have.
 _LISTED = re.compile(r"[^\t]+\t[^\t]+\t[1-9][0-9]*|\S+[\t ]+Q0[\t ].*")
-# What files that are no text begin with.
+# First bytes of files that are not text.
 _BINARY = {
     b"PAR1": "a Parquet file",
     b"\x89PNG": "an image",
@@ -56,29 +56,30 @@ _BINARY = {
 
 
 def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
-    """A run, lines `query Q0 answer rank score tag`, as they stand; .gz is unpacked.
+    """Run with lines `query Q0 answer rank score tag`, in the order of the file; .gz files are unpacked.
 
-    Fields are separated by white space, or by tabs where the first line holds five of them: then labels may
-    hold spaces. A query is `head|relation|?` or `?|relation|tail`, with bars and the like in labels escaped
-    as `owkg.kg.names` has it.
+    Fields are separated by white space, or by tabs if the first line has five tabs; labels may then hold
+    spaces. A query is `head|relation|?` or `?|relation|tail`, with bars and similar characters in labels
+    escaped as in `owkg.kg.names`.
 
-    The content tells three other kinds of file, which have no tags; their tag is the name of the file.
-    Lines `query answer rank` (MS MARCO) have no scores, so the score is minus the rank, which a warning says.
-    JSON {query: {answer: score}} is the dictionary of pytrec_eval and ranx. Prediction files of AnyBURL and
-    PyClause hold the candidates for the head and the tail of each triple (`owkg.ir.rules`).
+    Three other formats are recognised by their content. They have no tags, so the tag is the name of the
+    file. Lines `query answer rank` (MS MARCO) have no scores, so the score is minus the rank, and a warning
+    says that it is. JSON {query: {answer: score}} is the dictionary of pytrec_eval and ranx. Prediction files
+    of AnyBURL and PyClause hold the candidates for the head and the tail of each triple (`owkg.ir.rules`).
 
     Args:
-        path: of the file.
-        topics: whether queries are any text, as in TREC, and not taken apart; "allowed": if none of the file
-            begins with ?| or ends with |?, they are topics, of side tail and relation `TOPIC`.
+        path: path of the file.
+        topics: True: queries are any text, as in TREC, and are not parsed. "allowed": if no query of the file
+            begins with ?| or ends with |?, queries are topics, with side tail and relation `TOPIC`. False
+            (default): queries are parsed.
 
     Returns:
-        Columns line (null in JSON), side, entity, relation, answer, score, tag, and query, the text of it; of
-        topics without side, entity and relation.
+        A frame with the columns line (null in JSON), side, entity, relation, answer, score, tag, and query,
+        the text of the query; without side, entity and relation if `topics` is True.
 
     Raises:
-        ValueError: naming file and line: if a line is malformed, a score is no number, or an answer stands
-            twice under one query and tag.
+        ValueError: naming file and line, if a line is malformed, a score is not a number, or an answer occurs
+            twice for one query and tag.
     """
     lines = _text_lines(path, "a run")
     if _is_json(lines[0]):
@@ -98,15 +99,16 @@ def read_run(path: Path, *, topics: Topics = False) -> pl.DataFrame:
 
 
 def read_qrels(path: Path, *, topics: Topics = False) -> pl.DataFrame:
-    """Judgements, lines `query 0 answer relevance`; otherwise as `read_run`.
+    """Judgements with lines `query 0 answer relevance`; otherwise as `read_run`.
 
-    Files of BEIR (lines `query answer relevance` under a header, with tabs, commas or semicolons, perhaps
-    with a second column iteration) and JSON {query: {answer: relevance}} are told by their content. A
-    relevance may be written as 1.0.
+    BEIR files (lines `query answer relevance` below a header, separated by tabs, commas or semicolons,
+    possibly with a second column iteration) and JSON {query: {answer: relevance}} are recognised by their
+    content. A relevance may be written as 1.0.
 
     Returns:
-        Columns line (null in JSON), side, entity, relation, answer, relevance (Int64), and query. A relevance
-        below -1, such as TREC's -2 for spam, is -1: pooled and not judged, as trec_eval takes it.
+        A frame with the columns line (null in JSON), side, entity, relation, answer, relevance (Int64), and
+        query. A relevance below -1, such as TREC's -2 for spam, becomes -1 (pooled and not judged), as in
+        trec_eval.
     """
     lines = _text_lines(path, "judgements")
     if _is_json(lines[0]):
@@ -131,29 +133,29 @@ def read_qrels(path: Path, *, topics: Topics = False) -> pl.DataFrame:
 
 
 def run_of(name: str, held: Mapping[Any, Any], *, topics: Topics = False) -> pl.DataFrame:
-    """As `read_run`, of a dictionary {query: {answer: score}}, which is the argument `name`; without tag."""
+    """Run from a dictionary {query: {answer: score}}, the argument `name`; as `read_run`, but without tag."""
     return _queries(f"`{name}`", dictionary(name, held, "score"), topics)
 
 
 def qrels_of(name: str, held: Mapping[Any, Any], *, topics: Topics = False) -> pl.DataFrame:
-    """As `read_qrels`, of a dictionary {query: {answer: relevance}}, which is the argument `name`."""
+    """Judgements from a dictionary {query: {answer: relevance}}, the argument `name`; as `read_qrels`."""
     frame = dictionary(name, held, "relevance").with_columns(pl.col("relevance").clip(POOLED))
     return _queries(f"`{name}`", frame, topics)
 
 
 def file_tag(path: Path) -> str:
-    """The name of the system whose run is in a file without tags: the name of the file without endings."""
+    """Name of the system whose run is in a file without tags: the name of the file without its endings."""
     return path.name.partition(".")[0] or path.name
 
 
 def begins_as_run(lines: pl.Series) -> bool:
-    """Whether the first lines of a file are those of a run of some kind."""
+    """Whether a file with these first lines is a run in one of the formats."""
     six = 6 in (len(lines[0].split()), len(lines[0].split("\t")))
     return six or _is_json(lines[0]) or is_predictions(lines) or _is_ranked(lines[0])
 
 
 def looks_like_run(path: Path) -> bool:
-    """Whether a file whose name may be that of a rank table begins as runs of TREC or MS MARCO do."""
+    """Whether a file, whose name could belong to a rank table, begins like a run of TREC or MS MARCO."""
     if not path.is_file() or path.suffix.lower() == ".parquet":
         return False
     with opened(path) as file:
@@ -162,13 +164,17 @@ def looks_like_run(path: Path) -> bool:
 
 
 def _text_lines(path: Path, what: str) -> pl.Series:
-    """The lines of a file; ValueError, with what it seems to be, if it is no text."""
+    """Lines of a file.
+
+    Raises:
+        ValueError: naming the kind of file that it appears to be, if it is not text.
+    """
     require_text(path, what)
     return read_lines(path)
 
 
 def require_text(path: Path, what: str) -> None:
-    """ValueError, with what a file seems to be, if it does not begin as text does; OSError if it is none."""
+    """Raises ValueError, naming the kind of file, if a file is not text; OSError if there is no file."""
     require_rereadable(path)
     with path.open("rb") as file:
         start = file.read(4096)
@@ -188,14 +194,14 @@ def _is_ranked(line: str) -> bool:
 
 
 def _by_rank(path: Path, lines: pl.Series) -> pl.DataFrame:
-    """A run of MS MARCO."""
+    """Run in the format of MS MARCO."""
     frame = _fields(path, lines, _RANKED, RUNS)
     rank = frame["rank"].cast(pl.Int64, strict=False)
     _refuse(path, frame["rank"], rank.is_null() | (rank < 1), "a rank must be a whole number from 1")
     again = ~frame.select(pl.struct("query", "rank").is_first_distinct()).to_series()
-    _refuse(path, frame["rank"], again, "a rank must stand once in the list of a query")
+    _refuse(path, frame["rank"], again, "a rank must occur once in the list of a query")
     warnings.warn(
-        f"{path}: has ranks and no scores: each score is minus the rank.", UserWarning, stacklevel=3
+        f"{path}: has ranks but no scores, so each score is minus the rank.", UserWarning, stacklevel=3
     )
     return frame.with_columns(score=-rank.cast(pl.Float64), tag=pl.lit(file_tag(path))).drop("rank")
 
@@ -203,9 +209,9 @@ def _by_rank(path: Path, lines: pl.Series) -> pl.DataFrame:
 def _fields(
     path: Path, lines: pl.Series, names: tuple[str, ...], kinds: str, *, first: int = 1, mark: str = "\t"
 ) -> pl.DataFrame:
-    """The fields of each line, and the number of the line, from `first` on."""
+    """Fields of each line, with the number of the line, counted from `first`."""
     parted = mark in ",;" or lines[0].count("\t") == len(names) - 1
-    # Between tabs, spaces at the ends of a field are none of it. A no-break space is no white space of TREC.
+    # Between tabs, spaces at the ends of a field are stripped. TREC does not count no-break spaces as white.
     mark = mark if mark in ",;" else "\t"
     field, between = (
         (rf"[^{mark} ](?:[^{mark}]*[^{mark} ])?", rf" *{mark} *") if parted else (r"[^ \t\r\v\f]+", r"[ \t]+")
@@ -220,7 +226,7 @@ def _fields(
 
 
 def _whole(texts: pl.Series) -> pl.Series:
-    """Whole numbers, which may be written as floats (1.0); null where a text is none."""
+    """Whole numbers, which may be written as floats (1.0); null if a text is not a whole number."""
     floats = texts.cast(pl.Float64, strict=False)
     whole = floats.is_finite() & (floats == floats.round()) & (floats.abs() < MOST)
     return texts.cast(pl.Int64, strict=False).fill_null(
@@ -238,7 +244,7 @@ def _queries(path: Path | str, frame: pl.DataFrame, topics: Topics) -> pl.DataFr
 
 
 def _parsed(path: Path | str, frame: pl.DataFrame) -> pl.DataFrame:
-    """`frame` with its queries taken apart: columns side, entity, relation."""
+    """Frame with its queries parsed into the columns side, entity, relation."""
     asked = frame.unique("query", keep="first", maintain_order=True).select("query", "line")
     asked = asked.with_columns(query_parts(pl.col("query")))
     if asked["side"].null_count():
@@ -249,16 +255,16 @@ def _parsed(path: Path | str, frame: pl.DataFrame) -> pl.DataFrame:
         pl.any_horizontal(pl.col("query", "answer").str.contains("\\", literal=True).any())
     ).item():
         return found
-    # One text for each query, however another program escapes it.
+    # Each query has one text, however another program escapes it.
     return found.with_columns(query_text(), unescaped(pl.col("answer")))
 
 
 def _once(path: Path, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
-    """`frame`, in which no line repeats an earlier one in all `columns`."""
+    """The argument `frame`, after a check that no line repeats an earlier line in all `columns`."""
     again = ~frame.select(pl.struct(columns).is_first_distinct()).to_series()
     if again.any():
         line, query, answer = frame.filter(again).select("line", "query", "answer").row(0)
-        raise line_error(path, line, f"the answer {answer!r} to {query!r} stands on an earlier line too.")
+        raise line_error(path, line, f"the answer {answer!r} to {query!r} is also on an earlier line.")
     return frame
 
 

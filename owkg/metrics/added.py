@@ -1,4 +1,4 @@
-"""What metrics take of ranking tasks that come in parts of whole queries, added up."""
+"""Sums for metrics, added over parts of a rank table that each hold whole queries."""
 
 from collections.abc import Sequence
 
@@ -18,22 +18,23 @@ from owkg.metrics.ties import Ties
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.ranks.tasks import Tasks
 
-# Different pairs of candidates and weight that are kept for chance levels.
+# Largest number of distinct pairs of candidates and weight that is kept for chance levels.
 _SHAPES = 2**22
 
 
 class Added(Gathered):
-    """What metrics take of the parts that were added, in memory that does not grow with their tasks.
+    """Sums for metrics over the parts added so far, in memory that does not grow with their tasks.
 
-    Sums over queries are added, and so are the weights on each rank, from which medians come. The standard
-    error of a median takes the parts a second time (`add_below`).
+    Sums over queries and the weight on each rank are added; medians are computed from the weight on each
+    rank. The standard error of a median needs a second pass over the parts (`add_below`).
     """
 
     def __init__(self, options: EvaluationOptions) -> None:
-        """Nothing is added yet.
+        """Creates empty sums.
 
         Args:
-            options: what is asked for; no bootstrap, which needs every query.
+            options: the metrics and tie rules that are wanted. A bootstrap is not possible because it needs
+                every query.
         """
         self.tasks, self.queries, self.tied = 0, 0, False
         self._options = options
@@ -55,7 +56,7 @@ class Added(Gathered):
 
     @property
     def tables(self) -> int:
-        """How many tables of the weight on each rank are kept."""
+        """Number of tables of the weight on each rank that are kept."""
         return len(self._counted) * len(self._options.rules)
 
     @property
@@ -64,7 +65,7 @@ class Added(Gathered):
         return bool(self._of_medians)
 
     def add(self, tasks: Tasks) -> None:
-        """Adds some tasks, at least one, all those of their queries."""
+        """Adds at least one task; all tasks of a query must come in the same call."""
         whole = whole_block(tasks)
         tasks = whole.tasks
         rules, wanted = self._options.rules, self._options.averaged
@@ -108,7 +109,7 @@ class Added(Gathered):
         if weight is not None:
             columns["weight"] = weight.astype(np.float64, copy=False)
         more = pl.DataFrame(columns).group_by(list(columns)).agg(many=pl.len().cast(pl.Int64))
-        # A part without weights weighs 1, beside one in which a row that stands twice weighs 2.
+        # A part without weights gets weight 1, because another part may have weights (a repeated row has 2).
         parts = [part for part in (before, more) if len(part)]
         names = ["candidates", *(["weight"] if any("weight" in part.columns for part in parts) else [])]
         filled = [
@@ -120,7 +121,7 @@ class Added(Gathered):
         self._shapes[weighting] = merged if len(merged) <= _SHAPES else None
 
     def add_below(self, tasks: Tasks) -> None:
-        """Adds what standard errors of medians take of some tasks, once all have been added."""
+        """Adds the sums for standard errors of medians; call it once `add` has seen all parts."""
         weights = {weighting: task_weight(tasks, weighting, scaled=False) for weighting in self._of_medians}
         for weighting, weight in weights.items():
             for rule in self._options.rules if self.tied else self._options.rules[:1]:
@@ -131,7 +132,7 @@ class Added(Gathered):
                 self._below[key] = self._below[key].plus(more) if key in self._below else more
 
     def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
-        """The moments of what every part has."""
+        """Moments of the wanted measures that every part has."""
         found = {}
         for one in wanted:
             if one in self._lacking:
@@ -144,7 +145,7 @@ class Added(Gathered):
         return found
 
     def shapes(self, weighting: Weighting) -> Shapes | None:
-        """The different pairs of candidates and weight; None where they are too many."""
+        """Distinct pairs of candidates and weight; None if there are too many to keep."""
         frame = self._shapes[weighting]
         if frame is None:
             return None
@@ -153,9 +154,9 @@ class Added(Gathered):
         return Shapes(frame["candidates"].to_numpy(), weight, frame["many"].to_numpy())
 
     def on_ranks(self, weighting: Weighting, rule: Ties) -> Float[np.ndarray, "halves"]:
-        """The weight on each rank, of all parts."""
+        """Weight on each rank, over all parts."""
         return self._on_ranks[weighting, rule]
 
     def below(self, weighting: Weighting, rule: Ties, rank: float) -> Below:
-        """Sums over the queries of all parts; `rank` is the median, as `add_below` found it."""
+        """Sums over the queries of all parts; `rank` is the median that `add_below` used."""
         return self._below[weighting, rule]

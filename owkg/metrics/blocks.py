@@ -10,16 +10,16 @@ from jaxtyping import Float, Int
 
 from owkg.ranks.tasks import NARROW, Tasks, dense
 
-# Tasks of a block: its arrays stay in the second-level cache.
+# Number of tasks of a block, small enough that its arrays stay in the second-level cache.
 _TASKS = 2**16
 
 
 class Cases(NamedTuple):
-    """The different shapes of ranked lists: what chance, best and worst value of a list depend on.
+    """Distinct shapes of ranked lists; a list's chance level, best and worst value depend only on its shape.
 
     Attributes:
-        candidates: of each task of such a list, the other answers left out.
-        answers: how many the list has.
+        candidates: number of candidates of each task in such a list, without the list's other answers.
+        answers: number of answers in such a list.
     """
 
     candidates: Int[np.ndarray, "cases"]
@@ -30,11 +30,11 @@ class TieBlocks(NamedTuple):
     """Runs of answers of a list that share both ranks, in random order among the negatives of their tie.
 
     Attributes:
-        start: index of the first answer.
-        answers: how many.
-        before: answers of the list ahead of the run.
-        ahead: positions of the whole list ahead of it.
-        size: positions that it takes.
+        start: index of the first answer of the run.
+        answers: number of answers in the run.
+        before: number of answers of the list ahead of the run.
+        ahead: number of positions of the whole list ahead of the run.
+        size: number of positions that the run takes, negatives included.
     """
 
     start: Int[np.ndarray, "runs"]
@@ -46,18 +46,18 @@ class TieBlocks(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Whole queries: their tasks, sorted by list, optimistic and pessimistic rank.
+    """Whole queries with their tasks, sorted by list, then by optimistic and by pessimistic rank.
 
     Attributes:
-        tasks: sorted; a slice of all.
-        cases: of all blocks.
-        case: of each list.
+        tasks: the sorted tasks of the block, a slice of all tasks.
+        cases: shapes of the lists of all blocks.
+        case: index into `cases` of each list.
         first: index of the first task of each list.
-        query: of each list, from 0 up in this block; None: each query has one list.
-        num_queries: in this block.
+        query: query of each list, counted from 0 within the block; None: each query has one list.
+        num_queries: number of queries in the block.
         listed: whether the tasks of a list share their candidates and are filtered by its other answers, so
-            that their places in it are known. Where they are not, each task is a list of its own.
-        start: index of the first task among those of all blocks.
+            that their positions in the list are known. If not, each task is a list of its own.
+        start: index of the block's first task among the tasks of all blocks.
     """
 
     tasks: Tasks
@@ -72,27 +72,27 @@ class Block:
 
     @cached_property
     def answers(self) -> Int[np.ndarray, "lists"]:
-        """Of each list, how many tasks."""
+        """Number of tasks of each list."""
         return np.diff(self.first, append=len(self.tasks.optimistic))
 
     @cached_property
     def candidates(self) -> Int[np.ndarray, "lists"]:
-        """Of each list, how long it is with its answers and all negatives."""
+        """Length of each list, with its answers and all negatives."""
         return self.cases.candidates[self.case].astype(np.int64) + self.answers - 1
 
     @cached_property
     def list_of(self) -> Int[np.ndarray, "tasks"]:
-        """The list of each task."""
+        """List of each task."""
         return np.repeat(np.arange(len(self.first)), self.answers)
 
     @cached_property
     def place(self) -> Int[np.ndarray, "tasks"]:
-        """1 for the best answer of its list, 2 for the next, ..."""
+        """Place of each answer among the answers of its list: 1 for the best, 2 for the next, ..."""
         return np.arange(len(self.tasks.optimistic)) - np.repeat(self.first, self.answers) + 1
 
     @cached_property
     def ties(self) -> TieBlocks:
-        """The runs of tied answers of every list."""
+        """Runs of tied answers of every list."""
         low, high = self.tasks.optimistic, self.tasks.pessimistic
         new = (np.diff(low, prepend=-1) != 0) | (np.diff(high, prepend=-1) != 0) | (self.place == 1)
         start = np.flatnonzero(new)
@@ -107,7 +107,7 @@ class Block:
         )
 
     def sorted_halves(self, rule: str, halves: Int[np.ndarray, "tasks"]) -> Int[np.ndarray, "tasks"]:
-        """Twice the ranks under a tie rule, in ascending order in each list; kept for the next metric."""
+        """Twice the ranks under a tie rule, ascending within each list; cached for the next metric."""
         if rule not in self._sums:
             width = int(halves.max()) + 1
             key = self.list_of * width + halves
@@ -132,7 +132,7 @@ class Block:
     def by_case(
         self, name: Hashable, weight: Float[np.ndarray, "every_task"] | None
     ) -> Float[np.ndarray, "cases"]:
-        """The sum of weights of each case; arguments and what is kept as of `weights`."""
+        """Sum of the weights of each case; arguments and caching are the same as in `weights`."""
         key = "case", None if weight is None else name
         if key not in self._sums:
             of_lists = self.answers if weight is None else self.weights(name, weight)[1]
@@ -142,11 +142,11 @@ class Block:
     def weights(
         self, name: Hashable, weight: Float[np.ndarray, "every_task"] | None
     ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-        """The weight of each task here, and of each list the sum of weights and of their squares.
+        """Weight of each task of the block, and for each list the sums of its weights and of their squares.
 
         Args:
-            name: tells weightings apart; the sums are kept under it.
-            weight: of every task, here or not; None: 1.
+            name: key that tells weightings apart; the sums are cached under it.
+            weight: weight of every task of all blocks; None: each task has weight 1.
         """
         if weight is None:
             return None, self._counts, self._counts
@@ -157,7 +157,7 @@ class Block:
 
 
 def _narrow(tasks: Tasks) -> Tasks:
-    """The tasks with ranks and candidates of 32 bits where they fit: half of the memory to go through."""
+    """Tasks with 32-bit ranks and candidates if these fit, which halves the memory to read."""
     if tasks.candidates.max() > NARROW:
         return tasks
     narrow = {
@@ -170,7 +170,7 @@ def _narrow(tasks: Tasks) -> Tasks:
 
 
 def ordered(tasks: Tasks) -> Tasks:
-    """The tasks sorted by query, list, optimistic and pessimistic rank."""
+    """Tasks sorted by query, list, optimistic and pessimistic rank."""
     keys = [tasks.pessimistic, tasks.optimistic, tasks.ranking, tasks.query]
     columns = [column for column in keys[1 if keys[0] is keys[1] else 0 :] if column is not None]
     untied = tasks.optimistic is tasks.pessimistic
@@ -196,7 +196,7 @@ def ordered(tasks: Tasks) -> Tasks:
 
 
 def _is_sorted(columns: list[np.ndarray]) -> bool:
-    """Whether the rows of the columns ascend, the first column counting most."""
+    """Whether the rows of the columns ascend, compared by the first column first."""
     equal = np.ones(len(columns[0]) - 1, bool)
     for column in columns:
         before, after = column[:-1], column[1:]
@@ -237,12 +237,12 @@ def whole_block(tasks: Tasks) -> Block:
 
 
 def blocks(whole: Block) -> Iterator[Block]:
-    """The block cut into smaller ones of whole queries, in their order."""
+    """Smaller blocks of whole queries that the block is cut into, in order."""
     n = len(whole.tasks.optimistic)
     if n <= _TASKS:
         yield replace(whole, _sums={})
         return
-    # The first list of each query, and the task it begins with.
+    # The first list of each query, and the first task of that list.
     new = np.ones(len(whole.first), bool) if whole.query is None else np.diff(whole.query, prepend=-1) != 0
     lists = np.flatnonzero(new)
     begins = whole.first[lists]

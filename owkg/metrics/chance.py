@@ -1,8 +1,9 @@
-"""Chance: mean and variance of a metric when every rank is uniform on 1 .. its number of candidates.
+"""Chance level: mean and variance of a metric when every rank is uniform on 1 .. its number of candidates.
 
-Means of a rank weight have them in closed form. So have the geometric mean and its inverse, a product of
-independent factors; the reciprocal of a mean, and its powers, come from the Laplace transform of that mean by
-a quadrature that converges exponentially. The rest is drawn (`owkg.metrics.monte_carlo`).
+Closed forms exist for means of a rank weight, and for the geometric mean and its inverse, because these are
+products of independent factors. The reciprocal of a mean, and its powers, come from the Laplace transform of
+the mean by a quadrature that converges exponentially. All other chance levels are drawn
+(`owkg.metrics.monte_carlo`).
 """
 
 from collections.abc import Callable
@@ -22,9 +23,9 @@ from owkg.rank_weights.tables import has_table, kept_by_size, padded_size, prefi
 
 
 class Chance(NamedTuple):
-    """Mean and variance under random ranking, and their standard errors: 0 where nothing was drawn.
+    """Mean and variance under random ranking, with standard errors that are 0 unless random ranks were drawn.
 
-    Numbers, or arrays of one shape.
+    The fields are numbers, or arrays of one shape.
     """
 
     expectation: Any
@@ -42,7 +43,7 @@ def _new_moments(metric: RankWeight, size: int) -> Float[np.ndarray, "2 ranks"]:
 def _of_sums(sums: Float[np.ndarray, "2 n"], sizes: Int[np.ndarray, "n"]) -> Float[np.ndarray, "2 n"]:
     first, second = sums / sizes
     variance = second - first**2
-    # What is left of equal weights is rounding.
+    # If all weights are equal, the remaining difference is rounding.
     return np.stack([first, np.where(variance > 1e-13 * second, variance, 0.0)])
 
 
@@ -50,10 +51,10 @@ _moments = kept_by_size(_new_moments)
 
 
 def rank_moments(metric: RankWeight, sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "2 sizes"]:
-    """Mean and variance of h(rank), rank uniform on 1 .. N, for each size N.
+    """Mean and variance of h(rank) for each size N, with the rank uniform on 1 .. N.
 
-    E = S1(N) / N and V = S2(N) / N - E^2 with S_i(N) the sum of h^i over 1 .. N (Hoyt et al. 2022,
-    appendix B, has them for h = r, 1/r and [r <= k]; this is any h).
+    E = S1(N) / N and V = S2(N) / N - E^2, where S_i(N) is the sum of h^i over 1 .. N. Hoyt et al. 2022,
+    appendix B, give them for h = r, 1/r and [r <= k]; this function takes any h.
     """
     largest = int(sizes.max())
     if has_table(largest):
@@ -64,21 +65,21 @@ def rank_moments(metric: RankWeight, sizes: Int[np.ndarray, "sizes"]) -> Float[n
 # Below this share of the whole weight a task's cumulant series is exact: 0.01^9 / 9 is 1e-19.
 _SMALL_SHARE = 0.01
 _CUMULANTS = 8
-# Ranks up to which there are tables over all of them; sums over more are those of Euler and Maclaurin.
+# Up to this rank, tables hold every rank; sums beyond it use the Euler-Maclaurin formula.
 _DENSE = 2**20
-# Arrays over all ranks that the mean and variance of a reciprocal or a median take.
+# Number of arrays over all ranks that the mean and variance of a reciprocal or a median need.
 _ARRAYS = 12
-# Tasks from which on those of one size are summed together.
+# From this number of tasks, tasks of one size are summed together.
 _MANY = 2**16
 
 
 class Shapes(NamedTuple):
-    """What a chance level depends on: the candidates and weights of tasks, and how many are alike.
+    """Inputs of a chance level: candidates and weights of tasks, and how many tasks are identical.
 
     Attributes:
-        candidates: of each task, or of each number of tasks that are alike.
-        weight: of each such task; None: equal.
-        many: how many tasks are alike; None: one each.
+        candidates: number of candidates of each task, or of each group of identical tasks.
+        weight: weight of each such task; None: equal weights.
+        many: number of tasks in each group; None: one each.
     """
 
     candidates: Int[np.ndarray, "shapes"]
@@ -87,11 +88,11 @@ class Shapes(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """How many there are."""
+        """Number of tasks."""
         return len(self.candidates) if self.many is None else int(self.many.sum())
 
     def by_size(self, power: int) -> Float[np.ndarray, "sizes"]:
-        """The sum of a power of the weights, by the number of candidates."""
+        """Sum of a power of the weights, by number of candidates."""
         weight = self.weight
         each = None if weight is None or power == 0 else weight**power
         if self.many is not None:
@@ -99,7 +100,7 @@ class Shapes(NamedTuple):
         return np.bincount(self.candidates, each).astype(np.float64)
 
     def sizes(self) -> tuple[Int[np.ndarray, "sizes"], Float[np.ndarray, "sizes"]]:
-        """The different numbers of candidates, ascending, and how many tasks have each."""
+        """Distinct numbers of candidates, ascending, and the number of tasks with each."""
         if self.candidates.max() <= _DENSE:
             count = self.by_size(0)
             found = np.flatnonzero(count)
@@ -108,19 +109,19 @@ class Shapes(NamedTuple):
         return found, np.bincount(place, self.many).astype(np.float64)
 
     def each(self) -> "Shapes":
-        """The tasks one by one."""
+        """Shapes with every task listed separately."""
         if self.many is None:
             return self
         weight = None if self.weight is None else np.repeat(self.weight, self.many)
         return Shapes(np.repeat(self.candidates, self.many), weight)
 
     def unless_equal(self) -> "Shapes":
-        """The same, without weights where they are equal."""
+        """Shapes without weights if all weights are equal."""
         weight = self.weight
         return self if weight is None or (weight != weight[0]).any() else self._replace(weight=None)
 
     def alike(self) -> "Shapes":
-        """The same, with many tasks of one size together where the size of a task says its weight."""
+        """Shapes with many tasks of one size grouped, if the size of a task determines its weight."""
         size, weight, many = self
         if weight is None or many is not None or len(size) < _MANY:
             return self
@@ -137,20 +138,20 @@ class Shapes(NamedTuple):
 
 
 def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
-    """Mean and variance of the weighted geometric mean of random ranks, or of its inverse; exact.
+    """Exact mean and variance of the weighted geometric mean of random ranks, or of its inverse.
 
-    With shares e_i = w_i / sum w, E = prod E[r_i^e_i] and E of the square = prod E[r_i^(2 e_i)]
-    (Hoyt et al. 2022, appendix B, for equal weights). Small shares use the cumulants of log r, so that
-    the variance loses no digits to cancellation; at most 100 tasks can have a share above 1/100.
+    With shares e_i = w_i / sum w, the mean is prod E[r_i^e_i] and the mean square is prod E[r_i^(2 e_i)]
+    (Hoyt et al. 2022, appendix B, for equal weights). Tasks with small shares use the cumulants of log r, so
+    that the variance loses no digits to cancellation; at most 100 tasks can have a share above 1/100.
 
     Args:
-        shapes: of the tasks.
-        inverse: of 1 / GMR.
+        shapes: candidates and weights of the tasks.
+        inverse: True for 1 / GMR, False for GMR.
     """
     candidates, weight, counts = shapes
     sign = -1.0 if inverse else 1.0
     if weight is None:
-        # Equal shares: tasks of one size are one term.
+        # Equal shares: all tasks of one size make one term.
         sizes, many = shapes.sizes()
         share = np.full(len(sizes), 1 / shapes.tasks)
     else:
@@ -169,11 +170,11 @@ def geometric_chance(shapes: Shapes, *, inverse: bool) -> Chance:
     log_mean = log_ratio = 0.0
     power = many[small] * e
     for k in range(1, _CUMULANTS + 1):
-        # Summed by size first: the cumulants are as many as ranks, the tasks may be far more.
+        # Summed by size first, because there may be far more tasks than ranks.
         by_size = np.bincount(at, power)
         total = float(
             np.einsum("i,i->", kappa[k - 1][: len(by_size)], by_size)
-        )  # BLAS would wake its threads
+        )  # not np.dot, because BLAS would wake its threads
         term = total * sign**k / special.factorial(k)
         log_mean += term
         log_ratio += term * (2.0**k - 2.0)
@@ -196,10 +197,10 @@ def _new_cumulants(size: int) -> Float[np.ndarray, "cumulants ranks"]:
 
 
 def log_power_sums(sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "cumulants sizes"]:
-    """The sums of log(r)^k over r = 1 .. N, k = 1 .. 8, for each size N; exact to double precision.
+    """Sums of log(r)^k over r = 1 .. N for k = 1 .. 8 and each size N; exact to double precision.
 
-    The first 2^20 terms are added up. Those of a larger N are the integral with the corrections of Euler and
-    Maclaurin; the next one would be below 1e-17 of the sum.
+    The first 2^20 terms are added up. For a larger N, the remaining terms are replaced by the integral with
+    the corrections of Euler and Maclaurin; the next correction would be below 1e-17 of the sum.
     """
     within = np.minimum(sizes, _DENSE)
     table = np.log(np.arange(1, int(within.max(initial=1)) + 1))
@@ -211,7 +212,7 @@ def log_power_sums(sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "cumula
 
 
 def _beyond(k: int, sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "sizes"]:
-    """The sum of log(r)^k up to N, but for a constant."""
+    """Sum of log(r)^k up to N, without its constant term."""
     x = sizes.astype(np.float64)
     log = np.log(x)
     # The integral is x (log^k - k log^(k-1) + k (k-1) log^(k-2) - ...).
@@ -222,12 +223,12 @@ def _beyond(k: int, sizes: Int[np.ndarray, "sizes"]) -> Float[np.ndarray, "sizes
 
 
 def _log_mean_power(size: int, power: float) -> float:
-    """The logarithm of the mean of r^power over r = 1 .. N, |power| up to 2."""
+    """Logarithm of the mean of r^power over r = 1 .. N, for |power| up to 2."""
     within = min(size, _DENSE)
     total = float(np.sum(np.arange(1, within + 1, dtype=np.float64) ** power))
     if size > within:
         low, high = float(within), float(size)
-        # The integral, also near power -1, and the corrections of Euler and Maclaurin.
+        # The integral, stable near power -1, and the corrections of Euler and Maclaurin.
         ratio, more = np.log(high / low), power + 1
         total += low**more * (np.expm1(more * ratio) / more if more else ratio)
         total += (high**power - low**power) / 2
@@ -238,9 +239,9 @@ def _log_mean_power(size: int, power: float) -> float:
 def _cumulants_of(
     sums: Float[np.ndarray, "cumulants sizes"], numbers: Int[np.ndarray, "sizes"]
 ) -> Float[np.ndarray, "cumulants sizes"]:
-    """The cumulants of log r, r uniform on 1 .. N, from the sums of its powers, for each N."""
+    """Cumulants of log r for each N, r uniform on 1 .. N, from the sums of the powers of log r."""
     logs = np.log(numbers)
-    # Moments about log N are those of log(rank / N), of the size of an exponential's: no cancellation.
+    # Moments about log N are moments of log(rank / N), as small as an exponential's, so nothing cancels.
     raw, down = [np.ones(len(numbers))], [np.ones(len(numbers))]  # powers of -log N
     for k in range(1, _CUMULANTS + 1):
         down.append(down[-1] * -logs)
@@ -264,21 +265,21 @@ def _cumulants(size: int) -> np.ndarray:
 
 
 def log_rank_cumulants(largest: int) -> Float[np.ndarray, "cumulants ranks"]:
-    """The first eight cumulants of log r, r uniform on 1 .. N, at index N = 1 .. `largest` or beyond."""
+    """First eight cumulants of log r, r uniform on 1 .. N, at index N = 1 .. `largest` or beyond."""
     return _cumulants(padded_size(largest))
 
 
 def _require_memory(largest: int) -> None:
-    """Raises ArgumentError if arrays over so many ranks do not fit in memory."""
+    """Raises ArgumentError if arrays over this many ranks do not fit in memory."""
     checks.memory("metric", 8 * _ARRAYS * largest, free_memory(), f"its chance level at {largest:,} ranks")
 
 
 def _weight_cumulants(
     weights: np.ndarray, averages: Callable[[np.ndarray], np.ndarray], counts: np.ndarray
 ) -> tuple[Float[np.ndarray, "cumulants"], float]:
-    """kappa_k / k!, k = 1 .. 8, of weights in (0, 1], summed over all tasks, and a bound of the ninth term.
+    """Terms kappa_k / k!, k = 1 .. 8, of weights in (0, 1], summed over tasks, and a bound of the ninth term.
 
-    The bound is |kappa_n| <= n^n E|X - E X|^n, and E|X - E X|^n <= 2 E[X^n] for X >= 0.
+    The bound follows from |kappa_n| <= n^n E|X - E X|^n, and E|X - E X|^n <= 2 E[X^n] for X >= 0.
     """
     raw, power = [np.ones(len(counts))], np.ones(len(weights))
     for _ in range(_CUMULANTS + 1):
@@ -301,14 +302,14 @@ _SPACING = 0.25
 def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chance:
     """Mean and variance of (mean of h(r_i))^-s over independent random ranks, each of equal weight.
 
-    E[M^-s] = 1/Gamma(s) * integral of t^(s-1) L(t) dt with L(t) = E[exp(-t M)] = prod_i L_i(t / n); the
-    Laplace transform of one h(r) is a running sum over the ranks. In log t the integrand is analytic in
-    a strip of width pi, so that the trapezoidal rule converges exponentially.
+    E[M^-s] = 1/Gamma(s) * integral of t^(s-1) L(t) dt with L(t) = E[exp(-t M)] = prod_i L_i(t / n). The
+    Laplace transform of one h(r) is a running sum over the ranks. In log t the integrand is analytic in a
+    strip of width pi, so that the trapezoidal rule converges exponentially.
 
     Args:
-        metric: gives h > 0.
+        metric: rank weight h > 0.
         power: s > 0; 1 for the inverse and the harmonic mean rank.
-        shapes: of the tasks, of equal weight.
+        shapes: candidates of the tasks, which must have equal weights.
     """
     sizes, counts = shapes.sizes()
     total = shapes.tasks
@@ -336,21 +337,21 @@ def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chanc
     cumulants, ninth = _weight_cumulants(weights / greatest, averages, counts)
 
     def log_transform(t: float) -> float:
-        # Where a task hardly counts, the series of the cumulants.
+        # If each task hardly counts, the cumulant series.
         step = t / total * greatest
         if step < 1 and ninth * step ** (_CUMULANTS + 1) < 1e-14:
             return float(np.polyval(cumulants[::-1], -step) * -step)
-        # log1p of the mean of expm1 keeps its digits where a task hardly counts ...
+        # log1p of the mean of expm1 keeps its digits if a task hardly counts ...
         below = averages(np.expm1(-t / total * weights))
         logs = np.log1p(np.maximum(below, -0.5))
-        if (below < -0.5).any():  # ... and the mean of exp where it counts much, with few tasks.
+        if (below < -0.5).any():  # ... and the mean of exp if it counts much, with few tasks.
             means = averages(np.exp(-t / total * (weights - lowest)))
             with np.errstate(divide="ignore"):  # a transform of 0
                 logs = np.where(below < -0.5, np.log(means) - t / total * lowest, logs)
         return float(np.dot(counts, logs))
 
-    # Around t = s / mean; to the left the integrand falls as t^s, to the right as L, at least as fast as
-    # exp(-t * smallest possible mean).
+    # The nodes lie around t = s / mean. To the left the integrand falls as t^s, to the right as L, which
+    # falls at least as fast as exp(-t * smallest possible mean).
     centre = np.log(power / mean)
     left = centre - 40 / min(power, 1.0)
     spacing = _SPACING / np.sqrt(max(power, 1.0))
@@ -374,26 +375,26 @@ def reciprocal_chance(metric: RankWeight, power: float, shapes: Shapes) -> Chanc
     return Chance(float(first), float(max(first**2 * np.expm1(log_second - 2 * log_first), 0.0)))
 
 
-# Deviations of a count beyond which it is certain to be on one side of half, and entries of tables in memory.
+# Number of standard deviations from half beyond which the side of a count is certain; largest table entries.
 _CERTAIN = 12.0
 _ENTRIES = 2**19
 
 
 def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
-    """Mean and variance of the weighted median of many random ranks, by the distribution of a count.
+    """Mean and variance of the weighted median of many random ranks, from the distribution of a count.
 
-    The median is above x when less than half of the weight lies on ranks up to x. That weight is a sum of
-    independent terms. Its distribution is binomial where all weights and all sizes are equal; where the
-    weights are, it is that of the saddlepoint, with a relative error of order 1/n in tails too (Daniels
-    1987). Where weights differ, it is the normal distribution: the error of the mean is of order 1/n, that of
-    a small variance, if few ranks are likely, a share of it.
+    The median is above x if less than half of the weight lies on ranks up to x. This weight is a sum of
+    independent terms. Its distribution is binomial if all weights and all sizes are equal. If only the
+    weights are equal, a saddlepoint approximation is used, whose relative error is of order 1/n, also in the
+    tails (Daniels 1987). If weights differ, the normal distribution is used: the error of the mean is of
+    order 1/n, and a small variance, where only few ranks are likely, has a relative error.
 
-    Of an even number of equal weights the median is the mean of two ranks; when exactly half lies up to x, x
-    is between them.
+    With an even number of equal weights, the median is the mean of the two middle ranks; if exactly half of
+    the ranks lie up to x, then x lies between these two.
 
     Args:
-        shapes: of the tasks, at least some hundred.
-        inverse: of 1 / median.
+        shapes: candidates and weights of the tasks, at least some hundred.
+        inverse: True for 1 / median, False for the median.
 
     References:
         Daniels (International Statistical Review 55, 1987), "Tail probability approximations".
@@ -403,7 +404,7 @@ def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
     x = np.arange(len(once))
 
     def above(by_size: np.ndarray) -> np.ndarray:
-        """The sum over tasks with more than x candidates, x = 0 .. largest."""
+        """Sum over tasks with more than x candidates, x = 0 .. largest."""
         return by_size.sum() - np.cumsum(by_size)
 
     sizes = np.maximum(x, 1)
@@ -428,7 +429,7 @@ def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
     between, x = between[1:], x[1:].astype(np.float64)
 
     def average(of: Callable[[np.ndarray], np.ndarray]) -> float:
-        """Of a function of the median; that of (A + B) / 2 is not the mean of those of A and of B."""
+        """Mean of a function of the median; f((A + B) / 2) differs from the mean of f(A) and f(B)."""
         bend = (of(x) + of(x + 1)) / 2 - of(x + 0.5)
         return float(np.dot(probability, of(x)) - np.dot(between, bend))
 
@@ -442,11 +443,11 @@ def median_chance(shapes: Shapes, *, inverse: bool = False) -> Chance:
 def _half(
     by_size: Float[np.ndarray, "sizes"], x: Int[np.ndarray, "n"]
 ) -> tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n"]]:
-    """P(at least half of the ranks are up to x), and P(exactly half), of so many tasks of each size.
+    """P(at least half of the ranks are up to x) and P(exactly half are), given the tasks of each size.
 
     Args:
-        by_size: tasks, by their candidates.
-        x: ascending.
+        by_size: number of tasks, indexed by their number of candidates.
+        x: ranks, ascending.
     """
     sizes = np.flatnonzero(by_size)
     many = by_size[sizes]
@@ -458,7 +459,7 @@ def _half(
         exactly = np.exp(ways + special.xlogy(half, p) + special.xlog1py(tasks - half, -p))
         return special.bdtrc(half - 1, int(tasks), p), exactly
     if len(x) * len(sizes) > _ENTRIES:
-        # Both are smooth in x: their normal quantile and logarithm are nearly straight lines.
+        # Both are smooth in x: the normal quantile of one and the logarithm of the other are nearly linear.
         at = np.unique(np.linspace(0, len(x) - 1, max(2, _ENTRIES // len(sizes))).astype(np.int64))
         lower, exactly = _half(by_size, x[at])
         inside = (lower > 0) & (lower < 1) & (exactly > 0)
@@ -469,7 +470,7 @@ def _half(
     p = np.minimum(x[:, None] / sizes, 1)
     possible = (p == 1) @ many < half
     p = p[possible]
-    # The tilt s by which half are up to x on average: K'(s) = half.
+    # The tilt s under which, on average, half of the ranks are up to x: K'(s) = half.
     s = np.zeros((len(p), 1))
     for _ in range(50):
         tilted = p / (p + (1 - p) * np.exp(-s))

@@ -1,4 +1,4 @@
-"""Estimates from sums over queries: value, chance level, confidence interval."""
+"""Estimates from sums over queries: value, chance level and confidence interval."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -21,22 +21,26 @@ NAN = float("nan")
 
 
 class Estimate(NamedTuple):
-    """A number about a table of ranks.
+    """Value of a metric on a rank table, with its chance level and confidence interval.
 
-    NaN stands where there is no such number.
+    A field without a number is NaN.
 
     Attributes:
         value: the metric.
-        expectation, variance: of the metric under random ranking.
-        standard_error: of `value`, as an estimate for all queries of which these are a sample.
+        expectation, variance: mean and variance of the metric under random ranking.
+        standard_error: standard error of `value` as an estimate for the population from which the queries are
+            a sample.
         ci_low, ci_high: confidence interval of `value`.
-        expectation_standard_error, variance_standard_error: of the chance level; 0 where it is exact.
-        effective_queries: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
-        heaviest_query: the largest share of the weight that one query has.
-        seeds: how many seeds `value` is the mean over; NaN of one.
-        deviation_over_seeds: standard deviation of the metric over them.
+        expectation_standard_error, variance_standard_error: standard errors of the chance level; 0 if it is
+            exact.
+        effective_queries: number of queries of equal weight that carry as much information, (sum w)^2 / sum
+            w^2 (Kish 1965).
+        heaviest_query: largest share of the weight that one query has.
+        seeds: number of seeds that `value` is the mean over; NaN with one seed.
+        deviation_over_seeds: standard deviation of the metric over seeds; NaN with one seed.
         heavy_share: share of the variance of `value` that its ten heaviest queries carry (at most a tenth of
-            all), if they score differently from the others; else 0. NaN without an interval.
+            all queries), if they score differently from the other queries; otherwise 0. NaN without an
+            interval.
     """
 
     value: float
@@ -55,14 +59,14 @@ class Estimate(NamedTuple):
 
 
 def linked(metric: RankWeight | None, mean):
-    """The link of a metric at a mean, in float64; the mean itself where there is none."""
+    """Link of a metric at a mean, in float64; the mean itself if the metric has no link."""
     if metric is None or metric.link is None:
         return mean
     return on_numpy(metric.link, mean)[()]
 
 
 def _slope(metric: RankWeight, mean: float) -> float:
-    """The derivative of the link at a mean."""
+    """Derivative of the link at a mean."""
     if isinstance(metric.link, Power | Exponential):
         return metric.link.slope(float(mean))
     import jax
@@ -72,31 +76,31 @@ def _slope(metric: RankWeight, mean: float) -> float:
 
 
 def plain_chance(totals: np.ndarray) -> Chance:
-    """Chance level of a weighted mean, from the sums of weight, value, chance and variance (or arrays)."""
+    """Chance level of a weighted mean, from the sums of weight, value, chance and variance, or arrays."""
     weight, _, chance, variance, _ = totals
     return Chance(chance / weight, variance / weight**2)
 
 
 def _differ(best, expectation) -> Any:
-    """Whether the best value is above or below chance by more than rounding."""
+    """Whether the best value differs from chance by more than rounding."""
     return np.abs(best - expectation) > 1e-12 * np.abs(best)
 
 
 def _divided(above, below) -> Any:
-    """The quotient; NaN where the divisor is 0."""
+    """Quotient; NaN if the divisor is 0."""
     return above / np.where(below != 0, below, np.nan)
 
 
 def adjusted_value(metric: Metric, value, chance: Chance, best) -> Any:
-    """M, M / E, (M - E) / (B - E), z = (M - E) / sqrt(V) or Phi(z); NaN for a divisor of 0: nothing to rank.
+    """Adjusted metric: M, M / E, (M - E) / (B - E), z = (M - E) / sqrt(V), or Phi(z).
 
-    0 is added to what may be -0.
+    The value is NaN if the divisor is 0, because there is nothing to rank. Adding 0 turns -0 into 0.
 
     Args:
-        metric: says which.
-        value: M of the plain metric.
+        metric: metric whose adjustment is applied.
+        value: M, value of the plain metric.
         chance: E and V of the plain metric.
-        best: B, what a perfect ranking gets.
+        best: B, value of a perfect ranking.
     """
     mean, variance = chance.expectation, chance.variance
     if metric.adjustment is Adjustment.NONE:
@@ -122,7 +126,10 @@ def adjusted_chance(metric: Metric, chance: Chance, best: float) -> Chance:
 
 
 def through_cdf(z: Estimate) -> Estimate:
-    """The estimate of the normal cdf of a z metric; at random it is about uniform where z is about normal."""
+    """Estimate of the normal cdf of a z metric.
+
+    Under random ranking the cdf is about uniform if z is about normal.
+    """
     value, low, high = (float(special.ndtr(x)) for x in (z.value, z.ci_low, z.ci_high))
     slope = float(np.exp(-(z.value**2) / 2) / np.sqrt(2 * np.pi))
     level = (0.5, 1 / 12) if np.isfinite(z.expectation) else (NAN, NAN)
@@ -137,15 +144,15 @@ def through_cdf(z: Estimate) -> Estimate:
 
 
 def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: float) -> Float[np.ndarray, "5"]:
-    """How fast the number changes with the sums of weight, value, chance, variance and best.
+    """Derivatives of the metric with respect to the sums of weight, value, chance, variance and best.
 
-    The chance level is a function of the queries too: a query that is left out takes its candidates
-    along.
+    The chance level depends on the queries as well, because a query that is left out takes its candidates
+    with it.
 
     Args:
-        totals: the sums.
-        metric: without a link; None: the plain mean.
-        value: of the metric.
+        totals: sums of weight, value, chance, variance and best.
+        metric: metric without a link; None: the plain mean.
+        value: value of the metric.
     """
     adjustment = Adjustment.NONE if metric is None else metric.adjustment
     weight, _, chance, variance, best = totals
@@ -160,11 +167,11 @@ def slopes(totals: Float[np.ndarray, "5"], metric: Metric | None, value: float) 
 
 
 def _error(moments: QueryMoments, slope: Float[np.ndarray, "5"]) -> float:
-    """Standard error of a function of the sums, by linearisation; queries are the sampling units."""
+    """Standard error of a function of the sums, by linearisation with queries as sampling units."""
     count = moments.queries
     own = moments.centred(slope)
     square = own @ moments.gram @ own
-    # What is left when everything cancels is rounding, also of the parts before they were centred.
+    # If everything cancels, the rest is rounding, including the rounding of the parts before centring.
     rounding = 1e-14 * (np.abs(own) @ np.abs(moments.gram) @ np.abs(own))
     if square <= rounding + 1e-24 * (np.abs(slope) @ np.abs(moments.totals)) ** 2 / count:
         return 0.0
@@ -172,12 +179,14 @@ def _error(moments: QueryMoments, slope: Float[np.ndarray, "5"]) -> float:
 
 
 class Averaged(NamedTuple):
-    """An averaged metric, still without an interval.
+    """Averaged metric whose interval is still to be computed.
 
     Attributes:
-        estimate: the rest.
-        mean: what has the interval, the metric or the mean that it is a function of; None: no interval.
-        finish: the estimate with an interval, from the two ends of that of `mean`.
+        estimate: estimate without its interval.
+        mean: quantity that gets the interval: the metric, or the mean that the metric is a function of. None:
+            no interval.
+        finish: function that returns the estimate with its interval, given the two ends of the interval of
+            `mean`.
     """
 
     estimate: Estimate
@@ -188,16 +197,17 @@ class Averaged(NamedTuple):
 def averaged_estimate(
     moments: QueryMoments, metric: Metric, chance: Chance | None, level: float | None
 ) -> Averaged:
-    """What an averaged metric gives, its chance level, its standard error, and what its interval is made of.
+    """Value, chance level and standard error of an averaged metric, and the inputs of its interval.
 
-    Queries are independent, ranks within one are not: the standard error is the sandwich (linearisation)
-    estimate over queries. Metrics with a link have the interval of their mean mapped through it.
+    Queries are independent, but ranks within a query are not, so the standard error is the sandwich
+    (linearisation) estimate over queries. If the metric has a link, the interval of its mean is mapped
+    through the link.
 
     Args:
-        moments: over queries.
-        metric: what is shown.
-        chance: level of a metric with a link, held fixed; None: that of the mean.
-        level: of confidence; None: no interval.
+        moments: moments over queries.
+        metric: metric to report.
+        chance: chance level of a metric with a link, held fixed; None: the chance level of the mean.
+        level: confidence level; None: no interval.
     """
     totals, count = moments.totals, moments.queries
     if not totals[0] > 0:
@@ -249,12 +259,12 @@ def averaged_estimate(
 
 
 class OverSeeds(NamedTuple):
-    """A metric under several seeds, and what its mean over them has for a standard error.
+    """Metric under several seeds, and the standard error of its mean over seeds.
 
     Attributes:
-        own: the estimate under each seed.
-        error: standard error of the mean over seeds, over queries and seeds.
-        of_queries: that over queries alone.
+        own: estimate under each seed.
+        error: standard error of the mean over seeds, due to queries and seeds.
+        of_queries: standard error of the mean over seeds, due to queries alone.
         freedom: degrees of freedom of `error`.
     """
 
@@ -265,11 +275,11 @@ class OverSeeds(NamedTuple):
 
     @property
     def extra(self) -> float:
-        """The variance that the seeds add."""
+        """Variance that the seeds add."""
         return max(self.error**2 - self.of_queries**2, 0.0)
 
     def finished(self, pooled: Estimate, low: float, high: float) -> Estimate:
-        """The mean over seeds, with an interval."""
+        """Mean over seeds, with an interval."""
         values = np.array([one.value for one in self.own])
         return self.own[0]._replace(
             value=float(values.mean()),
@@ -284,15 +294,16 @@ class OverSeeds(NamedTuple):
 
 
 def estimate_over_seeds(pooled: Estimate, own: Sequence[Estimate], scale: float) -> OverSeeds:
-    """The mean of a metric over seeds: `owkg.stats.nested`.
+    """Mean of a metric over seeds, with its standard error from `owkg.stats.nested`.
 
-    The variance of one seed's metric over queries is that of the mean over seeds and that of the interaction
-    of seeds and queries: so the latter is known without the scores of the queries.
+    The variance of one seed's metric over queries is the variance of the mean over seeds plus the variance of
+    the interaction of seeds and queries. The difference gives the latter, so the scores of single queries are
+    not needed.
 
     Args:
-        pooled: of the tasks of all seeds together, whose variance is over queries.
-        own: of those of each seed.
-        scale: what to divide the error of `pooled` by for that of the mean over seeds.
+        pooled: estimate from the tasks of all seeds together, whose variance is over queries.
+        own: estimate under each seed.
+        scale: divisor that turns the error of `pooled` into the error of the mean over seeds.
     """
     seeds, error = len(own), pooled.standard_error / scale
     each = np.mean([one.standard_error**2 for one in own])
@@ -306,13 +317,13 @@ def estimate_over_seeds(pooled: Estimate, own: Sequence[Estimate], scale: float)
 def averaged_over_seeds(
     made: Averaged, own: Sequence[Estimate], metric: Metric, level: float | None
 ) -> Averaged:
-    """As `averaged_estimate`, of the mean over seeds.
+    """Mean over seeds of an averaged metric; otherwise as `averaged_estimate`.
 
     Args:
-        made: of the tasks of all seeds together.
-        own: the estimate under each seed.
-        metric: what is shown.
-        level: of confidence; None: no interval.
+        made: averaged metric from the tasks of all seeds together.
+        own: estimate under each seed.
+        metric: metric to report.
+        level: confidence level; None: no interval.
     """
     # z grows with the root of the number of tasks.
     scale = float(np.sqrt(len(own))) if metric.adjustment is Adjustment.Z else 1.0
@@ -338,13 +349,13 @@ def averaged_over_seeds(
 def median_over_seeds(
     pooled: Estimate, own: Sequence[Estimate], level: float | None, limits: tuple[float, float]
 ) -> Estimate:
-    """As `averaged_over_seeds`, of a median, whose interval is not symmetrical.
+    """Mean over seeds of a median, whose interval is not symmetrical; otherwise as `averaged_over_seeds`.
 
     Args:
-        pooled: of the tasks of all seeds together.
-        own: the estimate under each seed.
-        level: of confidence; None: no interval.
-        limits: that no end of the interval is beyond.
+        pooled: estimate from the tasks of all seeds together.
+        own: estimate under each seed.
+        level: confidence level; None: no interval.
+        limits: lowest and highest value that an end of the interval can have.
     """
     found = estimate_over_seeds(pooled, own, 1.0)
     if level is None or not np.isfinite(found.error):
@@ -362,9 +373,9 @@ def median_over_seeds(
 def fixed_estimate(
     metric: Metric, value: float, best: float, chance: Chance, error: float, low: float, high: float
 ) -> Estimate:
-    """The estimate of a metric from the plain metric's value and interval, its chance level held fixed."""
+    """Estimate of a metric from the plain metric's value and interval, with the chance level held fixed."""
     ends = [float(adjusted_value(metric, x, chance, best)) for x in (value, low, high)]
-    # The adjustments are straight lines: two points give the slope; near ones would leave few digits.
+    # The adjustments are linear: two points give the slope. Points close together would leave few digits.
     step = max(1.0, abs(value), abs(best - float(chance.expectation)))
     far = float(adjusted_value(metric, value + step, chance, best))
     slope = (far - ends[0]) / step

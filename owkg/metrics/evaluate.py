@@ -41,10 +41,10 @@ from owkg.stats.interval import IntervalMethod, intervals
 
 ALL_TIES = tuple(Ties)
 
-# Tasks of equal weight from which on `chance.median_chance` is exact enough.
+# Number of tasks of equal weight above which `chance.median_chance` is exact enough.
 _MANY_TASKS = 512
 
-# Tasks in files whose chance level is drawn at most.
+# Largest number of tasks in files for which a chance level is drawn.
 MOST_DRAWN = 2**20
 _UNKNOWN = Chance(NAN, NAN, NAN, NAN)
 
@@ -52,15 +52,15 @@ Estimates = dict[Ties, dict[str, Estimate]]
 
 
 def linked_chance(metric: RankWeight, shapes: Shapes | None, key: Seed, *, draws: int = DRAWS) -> Chance:
-    """Chance level of a metric with a link: exact where `owkg.metrics.chance` has it, else drawn.
+    """Chance level of a metric with a link: exact if `owkg.metrics.chance` can compute it, otherwise drawn.
 
-    NaN where it would be drawn of more tasks than `MOST_DRAWN` whose ranks are in files.
+    The level is NaN if it would have to be drawn for more than `MOST_DRAWN` tasks whose ranks are in files.
 
     Args:
-        metric: with a link.
-        shapes: of the tasks, of which some have a weight above 0; None: not kept.
-        key: a seed, or a key of `jax.random.key`, for what has to be drawn.
-        draws: how often.
+        metric: metric with a link.
+        shapes: candidates and weights of the tasks, at least one of weight above 0; None: they were not kept.
+        key: seed, or key of `jax.random.key`, for random draws.
+        draws: number of draws.
     """
     if shapes is None:
         return _UNKNOWN
@@ -83,18 +83,18 @@ def _drawn_chance(key: Seed, statistic: Statistic, shapes: Shapes, draws: int) -
 
 
 def chance_of_median(shapes: Shapes | None, key: Seed, *, inverse: bool, draws: int = DRAWS) -> Chance:
-    """Chance level of the median, or its inverse: drawn for few tasks, else of a count.
+    """Chance level of the median or its inverse: drawn for few tasks, otherwise by `chance.median_chance`.
 
     Args:
-        shapes: of the tasks, of which some have a weight above 0; None: not kept.
-        key: a seed, or a key of `jax.random.key`, for what has to be drawn.
-        inverse: of 1 / median.
-        draws: how often.
+        shapes: candidates and weights of the tasks, at least one of weight above 0; None: they were not kept.
+        key: seed, or key of `jax.random.key`, for random draws.
+        inverse: True for 1 / median, False for the median.
+        draws: number of draws.
     """
     if shapes is None:
         return _UNKNOWN
     shapes = shapes.unless_equal()
-    # A few heavy tasks are few tasks, however many light ones there are.
+    # A few heavy tasks count as few tasks, however many light tasks there are.
     once, twice = shapes.by_size(1).sum(), shapes.by_size(2).sum()
     if once**2 / twice > _MANY_TASKS:
         return chance.median_chance(shapes, inverse=inverse)
@@ -107,7 +107,7 @@ def chance_of_median(shapes: Shapes | None, key: Seed, *, inverse: bool, draws: 
 
 
 class _Job(NamedTuple):
-    """An averaged metric under a tie rule, to be resampled."""
+    """Averaged metric under a tie rule, to be resampled."""
 
     rule: Ties
     metric: Metric
@@ -131,24 +131,24 @@ def evaluate(
     """Value, chance level, standard error and confidence interval of each metric under each tie rule.
 
     Args:
-        tasks: `Tasks`, at least one, each with at most 10**8 candidates.
-        metrics: one, or several of different names.
-        ties: the rule or rules.
-        level: of confidence, in [1e-6, 1 - 1e-6]; None: no intervals, which is faster.
-        interval: mid-P limits on the effective number of queries (`owkg.stats.interval`), or the
-            bootstrap over queries.
-        replicates: of the bootstrap.
-        key: a seed, or a key of `jax.random.key`, for the bootstrap and for chance levels that have to be
-            drawn; equal keys give equal numbers. None: seed 0.
-        num_entities: N of PROBE's rank transformer; each task's candidates when None.
-        draws: random test sets for chance levels that have to be drawn: their variance has a relative
-            standard error of about sqrt(2 / draws).
-        seeds: the seed of each task, whole numbers; every seed has the same tasks. Values are then means over
-            seeds, and errors and intervals are over queries and seeds. None: all are of one seed.
+        tasks: at least one ranking task, as `Tasks`, each with at most 10**8 candidates.
+        metrics: one metric, or several with different names.
+        ties: tie rule or rules. Default: all four.
+        level: confidence level, in [1e-6, 1 - 1e-6]. Default 0.95. None: no intervals, which is faster.
+        interval: "analytic" for mid-P limits on the effective number of queries (`owkg.stats.interval`),
+            "percentile" or "bca" for the bootstrap over queries. Default "analytic".
+        replicates: number of bootstrap resamples. Default 1000.
+        key: seed or key of `jax.random.key` for the bootstrap and for chance levels that have to be drawn;
+            equal keys give equal numbers. None: seed 0.
+        num_entities: N of PROBE's rank transformer. None: the number of candidates of each task.
+        draws: number of random test sets for chance levels that have to be drawn; the variance then has a
+            relative standard error of about sqrt(2 / draws).
+        seeds: seed of each task, whole numbers; every seed must rank the same tasks. Values are then means
+            over seeds, and errors and intervals are over queries and seeds. None: all tasks have one seed.
 
     Returns:
-        Estimates by tie rule and by name. Metrics that the tasks do not have are left out: macro metrics
-        of queries whose tasks differ in their number of candidates.
+        Estimates by tie rule and by name. Macro metrics are left out if tasks of one query differ in their
+        number of candidates.
 
     Raises:
         ValueError: if a metric needs a popularity that the tasks lack, or an argument is out of range.
@@ -162,7 +162,7 @@ def evaluate(
     """
     if not isinstance(tasks, Tasks):
         raise ArgumentError(
-            "tasks", f"must be the first that owkg.metrics.tasks_of gives, got {type(tasks).__name__}."
+            "tasks", f"must be a Tasks, as from owkg.metrics.tasks_of, got {type(tasks).__name__}."
         )
     if not len(tasks.optimistic):
         raise ArgumentError("tasks", "must be at least one, got none.")
@@ -184,14 +184,14 @@ def evaluate(
 
 
 def refuse_many_candidates(tasks: Tasks) -> None:
-    """Raises ValueError if a task has more candidates than weights of ranks are summed over."""
+    """Raises ValueError if a task has more candidates than ranks can be summed over."""
     if len(tasks.candidates) and (most := int(tasks.candidates.max())) > MOST_CANDIDATES:
         text = f"must have at most {MOST_CANDIDATES:,} candidates in a row, got {most:,}"
         raise ArgumentError("ranks", f"{text}.")
 
 
 def in_memory(tasks: Tasks, options: "EvaluationOptions") -> InMemory:
-    """What metrics take of tasks that are in memory, as the options ask for it."""
+    """Sums for metrics of tasks that are in memory, as the options require."""
     return InMemory(
         tasks,
         options.rules,
@@ -202,7 +202,7 @@ def in_memory(tasks: Tasks, options: "EvaluationOptions") -> InMemory:
 
 
 def _runs(tasks: Tasks, seeds: ArrayLike) -> list[Tasks]:
-    """The tasks of each seed; none where there is one."""
+    """Tasks of each seed; an empty list if there is one seed."""
     of = checks.integer("seeds", seeds, -(2**63))
     if of.shape != tasks.optimistic.shape:
         raise ArgumentError("seeds", f"must have shape {tasks.optimistic.shape}, got {of.shape}.")
@@ -214,16 +214,15 @@ def _runs(tasks: Tasks, seeds: ArrayLike) -> list[Tasks]:
         counts = [np.bincount(tasks.query[run], minlength=tasks.num_queries) for run in runs]
         for seed, count in zip(different, counts, strict=True):
             if (count != counts[0]).any():
-                text = f"must rank the same tasks each: seed {seed} ranks others than seed {different[0]}."
+                text = f"must each rank the same tasks: seeds {seed} and {different[0]} rank different tasks."
                 raise ArgumentError("seeds", text)
     return [part_of(tasks, run) for run in runs]
 
 
 class EvaluationOptions(NamedTuple):
-    """What `evaluate` computes, checked; the arguments of `evaluate` of these names.
+    """Checked options of `evaluate`; the fields have the names of its arguments.
 
-    `groups` has the metrics by what is averaged. `mapped` are the names of those that are z metrics until the
-    end.
+    `mapped` holds the names of the cdf metrics, which are computed as z metrics and mapped at the end.
     """
 
     metrics: tuple[Metric, ...]
@@ -243,7 +242,7 @@ class EvaluationOptions(NamedTuple):
 
     @property
     def groups(self) -> dict[Averages, list[Metric]]:
-        """The metrics by measure and weighting."""
+        """Metrics by measure and weighting."""
         groups: dict[Averages, list[Metric]] = {}
         for metric in self.metrics:
             groups.setdefault((metric.measure, metric.weighting), []).append(metric)
@@ -251,7 +250,7 @@ class EvaluationOptions(NamedTuple):
 
     @property
     def averaged(self) -> list[Averages]:
-        """The measures that are averaged."""
+        """Measures that are averages."""
         return [one for one in self.groups if not isinstance(one[0], Median | Dispersion)]
 
 
@@ -266,7 +265,7 @@ def checked_options(
     num_entities: int | None = None,
     draws: int = DRAWS,
 ) -> EvaluationOptions:
-    """The arguments of `evaluate` but its tasks, checked.
+    """Checked arguments of `evaluate`, except its tasks and seeds.
 
     Raises:
         ValueError: naming the argument.
@@ -274,7 +273,7 @@ def checked_options(
     several: list[Metric] = []
     for metric in metrics if isinstance(metrics, Iterable) else [metrics]:
         if not isinstance(metric, Metric):
-            raise ArgumentError("metrics", f"must be of owkg.metrics.metric, got {metric!r}.")
+            raise ArgumentError("metrics", f"must be metrics, as from owkg.metrics.metric, got {metric!r}.")
         several.append(metric)
     ties = (ties,) if isinstance(ties, str) else ties
     rules = tuple(_member("ties", Ties, rule) for rule in ties)
@@ -292,22 +291,22 @@ def checked_options(
             raise ArgumentError("num_entities", f"must be at most {MOST_CANDIDATES:,}, got {num_entities:,}.")
     key = checked_key(0 if key is None else key)
     mapped = frozenset(metric.name for metric in several if metric.adjustment is Adjustment.CDF)
-    # Under their own names, but z until the end.
+    # Cdf metrics keep their names, but are z metrics until the end.
     chosen = tuple(replace(m, adjustment=Adjustment.Z) if m.name in mapped else m for m in several)
     return EvaluationOptions(chosen, mapped, rules, level, method, replicates, key, num_entities, draws)
 
 
 def estimates(source: Gathered, options: EvaluationOptions, seeds: Sequence[Gathered] = ()) -> Estimates:
-    """What `evaluate` returns, from what metrics take of the tasks.
+    """Estimates of `evaluate`, from the sums gathered of the tasks.
 
     Args:
-        source: of at least one task; `InMemory` where intervals come from the bootstrap.
-        options: what is asked for.
-        seeds: of the tasks of each seed, where `source` is of several.
+        source: sums of at least one task; must be `InMemory` if intervals come from the bootstrap.
+        options: metrics, tie rules and intervals that are wanted.
+        seeds: sums of each seed's tasks, if `source` covers several seeds.
     """
     if seeds and options.resampled:
         text = (
-            "must be analytic where a model has several seeds, which a bootstrap over queries takes as given"
+            "must be analytic if a model has several seeds, as a bootstrap over queries treats seeds as fixed"
         )
         raise ArgumentError("interval", f"{text}; got {options.interval.value}.")
     levels: dict[Averages, Chance] = {}
@@ -327,12 +326,12 @@ def estimates(source: Gathered, options: EvaluationOptions, seeds: Sequence[Gath
 def _unmapped(
     source: Gathered, options: EvaluationOptions, own: Sequence[Estimates], levels: dict[Averages, Chance]
 ) -> Estimates:
-    """The estimates before z metrics are mapped through the normal cdf.
+    """Estimates before z metrics are mapped through the normal cdf.
 
     Args:
-        source: of `estimates`.
-        options: likewise.
-        own: those of each seed, where `source` is of several.
+        source: sums of the tasks, as in `estimates`.
+        options: options, as in `estimates`.
+        own: estimates of each seed, if `source` covers several seeds.
         levels: chance levels of functions of means, which all seeds share.
     """
     metrics, _, rules, level, interval, replicates, key, _, draws = options
@@ -409,7 +408,7 @@ def _unmapped(
             jobs, _resampled_bounds(bootstrap_key, jobs, replicates, interval, level), strict=True
         ):
             estimate = found[job.rule][job.metric.name]
-            # Replicates that are all alike say nothing: the interval stays that of the effective queries.
+            # If all replicates are equal, the analytic interval on the effective queries is kept.
             if np.isnan(low) or high - low > 1e-9 * abs(estimate.value):
                 found[job.rule][job.metric.name] = estimate._replace(ci_low=low, ci_high=high)
     names = [metric.name for metric in metrics]
@@ -425,7 +424,7 @@ def _medians(
     options: EvaluationOptions,
     key: Seed,
 ) -> Estimates:
-    """The metrics of the median rank, under each tie rule."""
+    """Metrics of the median rank, under each tie rule."""
     rules = options.rules
     found: Estimates = {}
     for rule in rules if source.tied else rules[:1]:
@@ -484,7 +483,7 @@ def _median_estimate(
 def _resampled_bounds(
     key: Seed, jobs: list[_Job], replicates: int, interval: IntervalMethod, level: float
 ) -> list[tuple[float, float]]:
-    """Bootstrap intervals of averaged metrics; all are computed on the same replicates."""
+    """Bootstrap intervals of averaged metrics, all from the same replicates."""
     distinct = {id(array): array for job in jobs for array in job.parts[:-1]}
     if not distinct:
         return []
@@ -502,7 +501,7 @@ def _resampled_bounds(
         moved = slopes(
             totals, None if job.chance else job.metric, totals[1] / totals[0] if job.chance else value
         )
-        # Of a metric with a link: the same up to a factor, whose sign is that of a step.
+        # If the metric has a link, the influence is correct up to a factor; a small step gives its sign.
         sign = np.sign(_value(job, totals * [1, 1 + 1e-6, 1, 1, 1]) - value) if job.chance else 1.0
         influence = sign * (moved @ parts[at])
         result.append(
@@ -512,7 +511,7 @@ def _resampled_bounds(
 
 
 def _value(job: _Job, totals: np.ndarray) -> Any:
-    """The metric's value at the sums of weight, value, chance, variance and best, or at arrays of them."""
+    """Value of the metric at the sums of weight, value, chance, variance and best, or at arrays of sums."""
     measure = job.metric.measure
     metric = measure if isinstance(measure, RankWeight) else None
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""A fold over ranks: what metrics take of each group and side, of tasks in memory or of files in parts."""
+"""Fold over ranks: sums for metrics of each group and side, from tasks in memory or from files in parts."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,12 +32,12 @@ Progress = Callable[[int, int], None] | None
 SIDES = ("head", "tail", "relation", "both")
 # Columns that a graph adds.
 _OF_GRAPH = ("popularity", "relation_popularity", "category", "half_link")
-# Groups by popularity, about.
+# Approximate number of groups by popularity.
 _DECADES = 10
 
 
 class Breakdown(StrEnum):
-    """What the tasks of a table may be divided by, beside side and tie rule."""
+    """Columns that the tasks of a table may be divided by, in addition to side and tie rule."""
 
     RELATION = "relation"
     CATEGORY = "category"
@@ -47,7 +47,7 @@ class Breakdown(StrEnum):
 
     @property
     def column(self) -> str:
-        """Of the rank table."""
+        """Name of the column in the rank table."""
         return self.value.replace("-", "_")
 
 
@@ -59,10 +59,10 @@ def popularity_bins(popularity: pl.Series) -> pl.Series:
 
 
 def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
-    """The group of each row.
+    """Group of each row.
 
     Raises:
-        ValueError: if the table lacks what it takes.
+        ValueError: if the table lacks the column of the breakdown.
     """
     require_column(rows.columns, breakdown)
     column = rows[breakdown.column]
@@ -70,16 +70,16 @@ def _labels(rows: pl.DataFrame, breakdown: Breakdown) -> pl.Series:
 
 
 def require_column(columns: Sequence[str], breakdown: Breakdown) -> None:
-    """Raises ValueError if a rank table of these columns cannot be divided so."""
+    """Raises ValueError if a rank table with these columns lacks the column of the breakdown."""
     if breakdown.column not in columns:
-        hint = "" if breakdown is Breakdown.SEED else "; `kg` counts it in a graph (owkg.ranks.annotated)"
+        hint = "" if breakdown is Breakdown.SEED else "; `kg` adds it from a graph (owkg.ranks.annotated)"
         raise ArgumentError(
-            "by", f"must name a column of the rank table, got {breakdown.value}, which it lacks{hint}."
+            "by", f"must name a column of the rank table, got {breakdown.value}, which is missing{hint}."
         )
 
 
 def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
-    """Each label, in order, and the indices of its rows."""
+    """Labels in order, each with the indices of its rows."""
     codes = labels.to_frame("label").with_row_index("row")
     groups = codes.group_by("label", maintain_order=True).agg("row")
     found = dict(zip(groups["label"].to_list(), groups["row"], strict=True))
@@ -88,7 +88,7 @@ def _slices(labels: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _order(name: str, label: str) -> tuple[int, int, str]:
-    """What the labels of a column are sorted by: numbers by their size, others by their letters."""
+    """Sort key of the labels of a column: numbers by size, other labels by their letters."""
     first = label.partition("-")[0]
     return (0, int(first), label) if first.isdigit() and name in ("popularity", "seed") else (1, 0, label)
 
@@ -97,12 +97,12 @@ _ALL = slice(None)
 
 
 class Group(NamedTuple):
-    """Some tasks of a table: those of a model, or of a group within it.
+    """Group of tasks of a table: all tasks of a model, or one group of a breakdown.
 
     Attributes:
-        model: None where the table has none.
-        by: what the tasks are divided by; None: not at all.
-        label: of the group.
+        model: name of the model; None if the table has no column `model`.
+        by: breakdown that the group belongs to; None: all tasks of the model.
+        label: label of the group within the breakdown.
     """
 
     model: str | None
@@ -110,16 +110,16 @@ class Group(NamedTuple):
     label: str | None = None
 
     def place(self, breakdowns: Sequence[Breakdown]) -> tuple[Any, ...]:
-        """What groups are sorted by in a report."""
+        """Sort key of the group in a report."""
         by = -1 if self.by is None else list(breakdowns).index(Breakdown(self.by))
         return self.model or "", by, _order(self.by or "", self.label or "")
 
 
 def groups_of(rows: pl.DataFrame, breakdowns: Sequence[Breakdown]) -> list[tuple[Group, Any]]:
-    """The groups of a report in their order, and the indices of their rows.
+    """Groups of a report in their order, each with the indices of its rows.
 
     Raises:
-        ValueError: if the rows lack what a breakdown takes.
+        ValueError: if the rows lack the column of a breakdown.
     """
     found: list[tuple[Group, Any]] = []
     several = "model" in rows.columns and rows["model"].n_unique() > 1
@@ -134,17 +134,17 @@ def groups_of(rows: pl.DataFrame, breakdowns: Sequence[Breakdown]) -> list[tuple
 
 
 class OnSides:
-    """Which rows are of which side; `both` stands for heads and tails."""
+    """Rows of each side; the side `both` covers heads and tails."""
 
     def __init__(self, side: pl.Series) -> None:
-        """From the column side."""
+        """Reads the column `side`."""
         self._side_of = np.zeros(len(side), np.int8)
         for i, name in enumerate(SIDES[:3]):
             self._side_of[(side == name).to_numpy()] = i
         self._relations = self._side_of == SIDES.index(RELATION)
 
     def of(self, side: str, index: np.ndarray | slice) -> Any:
-        """Those of the rows `index` that are of a side."""
+        """Rows of a side among the rows `index`."""
         if side == "both" and not self._relations.any():
             return index
         own = ~self._relations if side == "both" else self._side_of == SIDES.index(side)
@@ -152,10 +152,10 @@ class OnSides:
 
 
 def breakdowns_named(by: str | Iterable[str]) -> list[Breakdown]:
-    """The breakdowns that `by` of `report` names.
+    """Breakdowns named by the argument `by` of `report`.
 
     Raises:
-        ValueError: if there is no such breakdown.
+        ValueError: if a name is not the name of a breakdown.
     """
     return [_breakdown(name) for name in ((by,) if isinstance(by, str) else by)]
 
@@ -165,17 +165,17 @@ def _breakdown(name: str) -> Breakdown:
         return Breakdown(name)
     except ValueError:
         known = ", ".join(breakdown.value for breakdown in Breakdown)
-        raise ArgumentError("by", f"must be of {known}, got {name!r}.") from None
+        raise ArgumentError("by", f"must be one of {known}, got {name!r}.") from None
 
 
 class Cut(NamedTuple):
-    """The tasks of a group and side.
+    """Tasks of one group and side.
 
     Attributes:
-        group: of the tasks.
-        side: likewise.
-        gathered: what metrics take of them.
-        seeds: of those of each seed, where there are several.
+        group: group of the tasks.
+        side: side of the tasks.
+        gathered: sums for metrics of the tasks.
+        seeds: sums for metrics of each seed's tasks, if there are several seeds.
     """
 
     group: Group
@@ -185,13 +185,13 @@ class Cut(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is asked of a fold.
+    """Request for a fold.
 
     Attributes:
-        breakdowns: what the tasks are divided by.
-        whole: options of whole tables.
-        grouped: options of groups.
-        sides: of `SIDES`.
+        breakdowns: breakdowns that divide the tasks.
+        whole: options for whole tables.
+        grouped: options for groups.
+        sides: sides to report, from `SIDES`.
     """
 
     breakdowns: list[Breakdown]
@@ -200,19 +200,19 @@ class Plan(NamedTuple):
     sides: Sequence[str]
 
     def options(self, group: Group) -> EvaluationOptions:
-        """Those of a group."""
+        """Options for a group."""
         return self.grouped if group.by else self.whole
 
 
 @dataclass
 class Fold:
-    """The cuts, one after the other, and what was counted meanwhile: whole when the cuts have been taken.
+    """Cuts, computed one after the other, and counts that are complete once all cuts have been taken.
 
     Attributes:
-        name: of the source, for messages.
-        cuts: in the order of a report.
-        tasks: how many there are.
-        tied: how many of them are tied.
+        name: name of the source, for messages.
+        cuts: cuts in the order of a report.
+        tasks: number of tasks.
+        tied: number of tied tasks.
     """
 
     name: str
@@ -222,13 +222,14 @@ class Fold:
 
 
 def of_tasks(tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Progress = None) -> Fold:
-    """The fold of tasks in memory: one chunk, whose cuts are gathered as they are asked for.
+    """Fold of tasks in memory; each cut is gathered when it is asked for.
 
     Args:
-        tasks: at least one.
-        rows: of the tasks; `side`, and where they are there `model`, `seed` and the columns of `plan`.
-        plan: what is asked.
-        on_progress: called with (done, total) groups and sides.
+        tasks: at least one ranking task.
+        rows: rows of the tasks, with the column `side` and, if known, `model`, `seed` and the columns of
+            `plan`.
+        plan: request.
+        on_progress: function called with (done, total) groups and sides.
 
     Raises:
         ValueError: if a task has too many candidates.
@@ -242,25 +243,26 @@ def of_tasks(tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Progress
         for (group, side), parts in groupby(found, key=lambda cut: cut[0][:2]):
             whole, *seeds = (in_memory(own, plan.options(group)) for _, own in parts)
             yield Cut(group, side, whole, seeds)
-            del whole, seeds  # before the next ones are there: each is as large as the ranks
+            del whole, seeds  # before the next ones are made, because each is as large as the ranks
 
     return Fold("ranks", cuts(), len(rows), int((tasks.optimistic < tasks.pessimistic).sum()))
 
 
 def columns_with(dataset: RankDataset, graph: KnowledgeGraph | None) -> list[str]:
-    """The columns of a dataset, and those that a graph adds."""
+    """Columns of a dataset, and the columns that a graph adds."""
     more = [] if graph is None else [name for name in _OF_GRAPH if name not in dataset.columns]
     return [*dataset.columns, *more]
 
 
 def of_parts(dataset: RankDataset, plan: Plan, graph: KnowledgeGraph | None, on_progress: Progress) -> Fold:
-    """The fold of a dataset, part after part of whole queries; what is gathered of each cut is added up.
+    """Fold of a dataset, read in parts of whole queries whose sums are added for each cut.
 
     Args:
-        dataset: its files are read twice.
-        plan: what is asked; no bootstrap.
-        graph: adds popularity and category; None: nothing is added.
-        on_progress: called with (done, total) rows; each is gone through two or three times.
+        dataset: dataset, whose files are read twice.
+        plan: request; it cannot ask for a bootstrap.
+        graph: graph that adds popularity, categories and half-links; None: nothing is added.
+        on_progress: function called with (done, total) rows; each row counts two or three times, once per
+            pass.
 
     Raises:
         ValueError: as `owkg.metrics.report`.
@@ -305,7 +307,7 @@ def _added(
                 if key not in to:
                     to[key] = Added(plan.options(key[0]))
                 to[key].add(own)
-        # A group of which no part has any weight.
+        # Groups without weight in any part.
         nothing = weightless.keys() - found.keys()
         found |= {key: weightless[key] for key in nothing}
         for tasks, rows in _parts(parts, told, runs) if passes == 3 else ():
@@ -324,25 +326,25 @@ _Key = tuple[Group, str, int | None]
 
 
 class _Told:
-    """Tells progress in rows, over several passes."""
+    """Progress in rows over several passes."""
 
     def __init__(self, on_progress: Progress, total: int) -> None:
         self._on_progress, self._total, self._done = on_progress, total, 0
 
     def of_rows(self, done: int, _: int) -> None:
-        """So many rows of the first pass are done."""
+        """Reports the number of rows done in the first pass."""
         self._done = done
         self.more(0)
 
     def more(self, rows: int) -> None:
-        """So many more rows are done."""
+        """Reports a number of further rows done."""
         self._done = min(self._done + rows, self._total)
         if self._on_progress is not None:
             self._on_progress(self._done, self._total)
 
 
 def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, pl.DataFrame]]:
-    """The tasks of each part, and of their rows what they may be divided by."""
+    """Tasks of each part, with the columns that they may be divided by."""
     for number in range(parts.count):
         if (found := parts.tasks(number)) is not None:
             tasks, rows = found
@@ -361,7 +363,7 @@ def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, 
 def _cuts(
     tasks: Tasks, rows: pl.DataFrame, plan: Plan, runs: Runs, on_progress: Progress = None
 ) -> Iterator[tuple[_Key, Tasks]]:
-    """The tasks of each group and side that has some, and those of each seed where there are several."""
+    """Tasks of each group and side that is not empty, then the tasks of each seed if there are several."""
     on_sides = OnSides(rows["side"])
     of = rows["seed"].to_numpy() if runs else np.empty(0)
     jobs = [(group, index, side) for group, index in groups_of(rows, plan.breakdowns) for side in plan.sides]
@@ -380,13 +382,13 @@ def _refuse_bootstrap(options: EvaluationOptions) -> None:
     if options.resampled:
         raise ArgumentError(
             "interval",
-            "must be analytic where ranks are in a dataset, as a bootstrap needs all queries in memory; got "
-            f"{options.interval.value}.",
+            "must be analytic if ranks are in a dataset, because a bootstrap needs all queries in memory; "
+            f"got {options.interval.value}.",
         )
 
 
 def refuse_extremes(parts: Partitions, options: EvaluationOptions) -> None:
-    """Raises ValueError if weights would have to be scaled by what only all rows together say."""
+    """Raises ValueError if weights would have to be scaled by a number that depends on all rows together."""
     counts = {
         "popularity": "popularity",
         "relation_popularity": "relation_popularity",
@@ -397,8 +399,7 @@ def refuse_extremes(parts: Partitions, options: EvaluationOptions) -> None:
             exponent = getattr(metric.weighting, name)
             if abs(exponent) * np.log(parts.largest.get(column, 0) + 2.0) > LARGEST_LOG:
                 raise ArgumentError(
-                    "metrics",
-                    f"must weigh by smaller powers where ranks are in a dataset, got {metric.name}.",
+                    "metrics", f"must weigh by smaller powers if ranks are in a dataset, got {metric.name}."
                 )
     if not 1e-50 < (most := parts.largest.get("weight", 1.0)) < 1e50:
         raise ArgumentError(
@@ -407,13 +408,13 @@ def refuse_extremes(parts: Partitions, options: EvaluationOptions) -> None:
 
 
 def _require_memory_of_groups(parts: Partitions, plan: Plan, runs: int) -> None:
-    """ValueError if the counts of ranks of all groups do not fit."""
+    """Raises ValueError if the counts of ranks of all groups do not fit in memory."""
     models = max(len(parts.entries.get("model", [None])), runs)
-    # A table for every rank and half rank, of each weighting and tie rule.
+    # Each weighting and tie rule has a table over all ranks and half ranks.
     table = 16 * parts.largest["candidates"] * len(plan.sides) * models
     needed = table * Added(plan.whole).tables
     for breakdown in plan.breakdowns:
-        # Relations that are numbers are at most as many as the largest of them.
+        # If relations are numbers, there are at most as many as the largest number.
         labels = parts.entries.get(breakdown.value, range(_DECADES))
         needed += table * Added(plan.grouped).tables * len(labels)
     name = "by" if plan.breakdowns else "metrics"
@@ -421,10 +422,10 @@ def _require_memory_of_groups(parts: Partitions, plan: Plan, runs: int) -> None:
 
 
 def warn_of_bounds(source: object, many: int, rows: int) -> None:
-    """Warns (UserWarning) if `many` of the ranks, above 0, are bounds."""
+    """Warns (UserWarning) if `many`, the number of ranks that are bounds, is above 0."""
     if many:
         warnings.warn(
-            f"{source}: {many:,} of {rows:,} ranks are bounds of ranks that are not known, so metrics "
-            "are known between those of the tie rules pessimistic and optimistic.",
+            f"{source}: {many:,} of {rows:,} ranks are bounds of unknown ranks, so each metric is only known "
+            "to lie between its pessimistic and its optimistic value.",
             stacklevel=4,
         )

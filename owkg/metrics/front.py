@@ -24,21 +24,21 @@ from owkg.ranks.reading import TableReading
 from owkg.ranks.together import whole_needed
 
 Ranks = Any
-"""A rank table, a frame or an array of ranks, or where one is: its file, or a dataset read in parts."""
+"""A rank table, a frame or an array of ranks, the path of a file, or a dataset that is read in parts."""
 
 MetricNames = str | Metric | RankWeight | Iterable[str | Metric | RankWeight]
-"""One metric or several: names, metrics, or rank weights, whose micro mean is meant."""
+"""One metric or several: names, metrics, or rank weights (each stands for its micro mean)."""
 
-# Columns that every row has, beside those of a breakdown.
+# Columns that every row has, in addition to the column of a breakdown.
 _ALWAYS = ("side", "ties")
 _SIDES = {"both": SIDES[:3]}
 
 
 def metrics_named(metrics: MetricNames | None) -> list[Metric] | None:
-    """The metrics of names, each once; None of None.
+    """Metrics of these names, each once; None for None.
 
     Raises:
-        ValueError: if a name is not known; the message has the near ones.
+        ValueError: if a name is unknown; the message lists similar names.
     """
     if metrics is None:
         return None
@@ -87,41 +87,44 @@ def evaluate(
     """Metrics of a rank table with confidence intervals and chance levels.
 
     Args:
-        ranks: of `owkg.rank` or `owkg.read_ranks`, or a frame of polars or pandas, a mapping of columns or a
-            list of rows with the columns of `owkg.ranks.validated`. Or the ranks alone, [n], or [n, 2] of
-            head and tail, with `candidates`: unless they are `untied`, only realistic metrics have a value.
-            With a column `model`, each model is evaluated by itself. With a column `seed` of several seeds,
-            values are means over the seeds of a model, and intervals are over queries and seeds; each seed
-            ranks the same tasks. The path of a file, as `owkg.read_ranks`; a folder of Parquet files, a
-            pattern of their names or an `owkg.ranks.RankDataset` is read a part at a time where it is large.
-            Several tables or paths by name, {name: table}, are each evaluated by itself, as a model of that
-            name.
-        metrics: names that `owkg metrics --list` shows, their aliases, or rank weights; None: the usual ones.
-        by: columns that divide the ranking tasks: side, ties, and one of relation, category, popularity,
-            half-link and seed.
-        side: head, tail, relation, both (of head and tail), or several. A table of predicted relations alone
-            is evaluated as that side.
-        ties: optimistic, realistic, pessimistic, exact, or several. None: realistic; all four by ties.
-        ci: level of the confidence intervals, over queries; None: no intervals, which is faster.
-        interval: mid-P limits on the effective number of queries, or a bootstrap over queries, not of a
-            model with several seeds. A bootstrap needs all ranks in memory.
-        replicates: of the bootstrap.
-        seed: of what is drawn.
-        num_entities: N of PROBE's rank transformer; each task's candidates when None.
-        graph: whose triples are ranked: adds popularity, categories and half-links, and candidates where they
-            lack.
-        columns, untied, realistic, candidates, ids: of `owkg.read_ranks`.
-        on_progress: called with (done, total) parts of the table, or rows of a dataset.
+        ranks: rank table from `owkg.rank` or `owkg.read_ranks`; or a polars or pandas frame, a mapping of
+            columns, or a list of rows, with the columns of `owkg.ranks.validated`. Also the ranks alone, of
+            shape [n], or [n, 2] for head and tail, with `candidates`; unless they are `untied`, only
+            realistic metrics then have a value. Also the path of a file, as for `owkg.read_ranks`, or a
+            folder of Parquet files, a pattern of file names or an `owkg.ranks.RankDataset`, which are read a
+            part at a time if large. A mapping {name: table or path} evaluates several tables, each as a model
+            of that name. If the table has a column `model`, each model is evaluated separately. If it has a
+            column `seed` with several seeds, values are means over the seeds of a model, and intervals are
+            over queries and seeds; each seed must rank the same tasks.
+        metrics: names that `owkg metrics --list` prints, their aliases, `Metric` objects or rank weights.
+            None: the default set.
+        by: columns that divide the ranking tasks: "side", "ties", and at most one of "relation", "category",
+            "popularity", "half-link" and "seed". Default: none.
+        side: "head", "tail", "relation", "both" (heads and tails together), or several. Default "both". A
+            table with only predicted relations is evaluated as side "relation".
+        ties: "optimistic", "realistic", "pessimistic", "exact", or several. None: realistic, or all four if
+            `by` has "ties".
+        ci: level of the confidence intervals over queries. Default 0.95. None: no intervals, which is faster.
+        interval: "analytic" for mid-P limits on the effective number of queries, "percentile" or "bca" for a
+            bootstrap over queries. Default "analytic". A bootstrap needs all ranks in memory and one seed for
+            each model.
+        replicates: number of bootstrap resamples. Default 1000.
+        seed: random seed. Default 0.
+        num_entities: N of PROBE's rank transformer. None: the number of candidates of each task.
+        graph: graph whose triples are ranked; adds popularity, categories and half-links, and the number of
+            candidates if the table lacks it.
+        columns, untied, realistic, candidates, ids: as in `owkg.read_ranks`.
+        on_progress: function called with (done, total) parts of the table, or rows of a dataset.
 
     Returns:
-        One row for each model, group, side, tie rule and metric. Columns: `model` (where the table has one),
-        that of `by`, `side`, `ties`, `metric`, `value`, `ci_low`, `ci_high`, `expectation` (the chance
-        level), the other fields of `owkg.metrics.Estimate`, `tasks`, `queries`. Null where there is
-        no number. `seeds` and `deviation_over_seeds` are there if some model has several seeds.
+        One row for each model, group, side, tie rule and metric. Columns: `model` (if the table has models),
+        the column of `by`, `side`, `ties`, `metric`, `value`, `ci_low`, `ci_high`, `expectation` (the chance
+        level), the other fields of `owkg.metrics.Estimate`, `tasks`, `queries`. A field without a number is
+        null. `seeds` and `deviation_over_seeds` are present if some model has several seeds.
 
     Raises:
-        ValueError: naming the argument, if the table is malformed, a metric is not known or has no list of
-            answers to work on, or an argument is out of range.
+        ValueError: naming the argument, if the table is malformed, a metric is unknown or needs complete
+            lists of answers that the table lacks, or an argument is out of range.
 
     Examples:
         >>> row = {"head": "a", "relation": "r", "side": "tail", "candidates": 9}
@@ -160,16 +163,16 @@ def evaluate(
     if "both" not in sides and not set(sides) & set(
         table.unique("side") if streamed else table.frame["side"].unique()
     ):
-        raise ArgumentError("side", f"must be a side of the table, which has no {', '.join(sides)}.")
+        raise ArgumentError("side", f"must be a side of the table, which has no rows of {', '.join(sides)}.")
     names = checks.names("by", by)
     if on_progress is not None and not callable(on_progress):
         raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
     groups = [name for name in names if name not in _ALWAYS]
     if len(groups) > 1 or set(groups) - set(Breakdown):
         of = ", ".join([*_ALWAYS, *Breakdown])
-        text = f"must be of {of}, and of all but side and ties at most one, got {', '.join(names)}."
+        text = f"must be from {of}, with at most one besides side and ties, got {', '.join(names)}."
         raise ArgumentError("by", text)
-    if "side" in names:  # both sides, each by itself
+    if "side" in names:  # each side separately
         sides = list(dict.fromkeys(one for name in sides for one in _SIDES.get(name, (name,))))
     every = tuple(Ties) if "ties" in names else Ties.REALISTIC
     rules = checks.names("ties", every if ties is None else ties)
@@ -191,8 +194,8 @@ def evaluate(
     if missing := [one.name for one in chosen or () if one.name not in found["metric"]]:
         raise ArgumentError(
             "metrics",
-            f"must not hold {', '.join(missing)}: a macro metric needs all answers of a query in one list; "
-            "here numbers of candidates differ within a query, or ranks are not filtered.",
+            f"must not contain {', '.join(missing)}: a macro metric needs all answers of a query in one "
+            "list, but numbers of candidates differ within a query, or ranks are not filtered.",
         )
     found = found.filter(pl.col("by").is_not_null()) if groups else found
     group = [pl.col("group").alias(name) for name in groups]
@@ -203,20 +206,20 @@ def evaluate(
 
 
 def _by_name(tables: Mapping[Any, Ranks], metrics: list[Metric] | None, **options: Any) -> pl.DataFrame:
-    """What `evaluate` says of several tables, one below the other; the column model has their names."""
+    """Result of `evaluate` for several tables, one below the other; the column `model` holds their names."""
     found: list[pl.DataFrame] = []
     for name, table in tables.items():
         if not isinstance(name, str) or not name:
-            raise ArgumentError("ranks", f"must be called by text that is not empty, got {name!r}.")
+            raise ArgumentError("ranks", f"must have non-empty text as names, got {name!r}.")
         try:
             one = evaluate(table, metrics, **options)
         except ArgumentError as error:
             if error.name != "ranks":
                 raise
-            raise ArgumentError("ranks", f"of the name {name!r} {error.message}") from None
+            raise ArgumentError("ranks", f"named {name!r} {error.message}") from None
         if "model" in one.columns and (count := one["model"].n_unique()) > 1:
-            text = f"must hold one model by each name, got {count} by the name {name!r}"
-            raise ArgumentError("ranks", f"{text}; without names each is evaluated by itself.")
+            text = f"must hold one model under each name, got {count} under the name {name!r}"
+            raise ArgumentError("ranks", f"{text}; without names, each model is evaluated separately.")
         found.append(one.select(pl.lit(name).alias("model"), pl.exclude("model")))
     return pl.concat(found, how="diagonal_relaxed")
 
@@ -224,7 +227,7 @@ def _by_name(tables: Mapping[Any, Ranks], metrics: list[Metric] | None, **option
 def _table(
     ranks: Any, needed_by: str | None, reading: TableReading, graph: KnowledgeGraph | None
 ) -> RankTable | RankDataset:
-    """The rank table that `ranks` is or names, checked; a large dataset is left where it is."""
+    """Checked rank table that `ranks` is or names; a large dataset is not read into memory."""
     if graph is not None:
         graph_checked(graph)
     if isinstance(ranks, str | PathLike):
@@ -236,11 +239,11 @@ def _table(
         if in_parts(ranks.rows, needed_by=needed_by):
             return ranks
     elif not (isinstance(ranks, RankTable | str | PathLike) or is_table(ranks) or is_list(ranks)):
-        must = "must be of owkg.read_ranks or owkg.rank, a DataFrame, columns, an array of ranks, or a path"
+        must = "must be a table of owkg.read_ranks or owkg.rank, a DataFrame, columns, an array, or a path"
         raise ArgumentError("ranks", f"{must}, got {type(ranks).__name__}.")
     first = ranks[0] if isinstance(ranks, list | tuple) and ranks and not is_table(ranks) else None
     if isinstance(first, RankTable) or is_table(first):
-        raise ArgumentError("ranks", "must have names where they are several tables: {name: table, ...}.")
+        raise ArgumentError("ranks", "must have names if there are several tables: {name: table, ...}.")
     try:
         with naming({"table": "`ranks`"}):
             found = read_lacking(ranks, graph, reading)

@@ -1,4 +1,4 @@
-"""What metrics take of ranking tasks: sums over queries, the weight on each rank, the shapes of tasks."""
+"""Sums for metrics of ranking tasks: sums over queries, the weight on each rank, the shapes of tasks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -28,18 +28,18 @@ from owkg.rank_weights.tables import padded_size
 from owkg.ranks.tasks import Tasks
 
 Averages = tuple[Measure, Weighting]
-"""What is averaged, and the weights of the tasks."""
+"""Measure that is averaged, and the weighting of the tasks."""
 
-# Entries of the tables of ranks that are in memory at a time.
+# Number of entries of the tables of ranks that are in memory at the same time.
 _TABLE_ENTRIES = 2**24
 
 
 class Gathered(ABC):
-    """What metrics take of ranking tasks, wherever these are.
+    """Sums for metrics of ranking tasks, in memory or in files.
 
     Attributes:
-        tasks: how many.
-        queries: how many they belong to.
+        tasks: number of tasks.
+        queries: number of queries that the tasks belong to.
         tied: whether some task shares its score with other candidates.
     """
 
@@ -49,39 +49,39 @@ class Gathered(ABC):
 
     @abstractmethod
     def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
-        """The moments of what the tasks have of `wanted`, under each tie rule."""
+        """Moments of each measure of `wanted` that the tasks have, under each tie rule."""
 
     @abstractmethod
     def shapes(self, weighting: Weighting) -> Shapes | None:
-        """What chance levels depend on; None where it is too much to be kept."""
+        """Inputs of chance levels; None if there are too many to keep."""
 
     @abstractmethod
     def on_ranks(self, weighting: Weighting, rule: Ties) -> Float[np.ndarray, "halves"]:
-        """The weight on each rank, as `owkg.metrics.median.rank_histogram`."""
+        """Weight on each rank, as `owkg.metrics.median.rank_histogram` returns it."""
 
     @abstractmethod
     def below(self, weighting: Weighting, rule: Ties, rank: float) -> Below:
-        """Sums over queries of their weight, and of that on ranks up to `rank`, the median."""
+        """Sums over queries of their weight, and of their weight on ranks up to `rank`, the median."""
 
 
 class InMemory(Gathered):
-    """What metrics take of tasks that are in memory; a `Gathered`.
+    """Sums for metrics of tasks that are in memory; a `Gathered`.
 
     Attributes:
-        parts: the sums over each query of what was asked for, where they are kept.
+        parts: sums over each query for the wanted measures, if they are kept.
     """
 
     def __init__(
         self, tasks: Tasks, rules: tuple[Ties, ...], *, by_query: bool, keep: bool, num_entities: int | None
     ) -> None:
-        """Nothing is computed yet but the order of the tasks.
+        """Sorts the tasks; everything else is computed on demand.
 
         Args:
-            tasks: at least one.
-            rules: of ties.
-            by_query: whether sums over each query are asked for, else only totals.
-            keep: whether they are kept, for the bootstrap.
-            num_entities: N of PROBE's rank transformer.
+            tasks: at least one ranking task.
+            rules: tie rules.
+            by_query: True: sums over each query; False: only totals.
+            keep: whether the sums over each query are kept (the bootstrap needs them).
+            num_entities: N of PROBE's rank transformer; None: the number of candidates of each task.
         """
         self._whole: Block | Tasks = whole_block(tasks) if by_query else tasks
         self.all = self._whole.tasks if isinstance(self._whole, Block) else tasks
@@ -92,7 +92,7 @@ class InMemory(Gathered):
         self.parts: dict[Averages, dict[Ties, QuerySums]] = {}
 
     def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
-        """The moments, from sums over each query where these are asked for."""
+        """Moments of the wanted measures, from sums over each query if `by_query` was set."""
         whole = self._whole
         if isinstance(whole, Block) and not self._keep:
             return {
@@ -119,17 +119,17 @@ class InMemory(Gathered):
         return result
 
     def weight(self, weighting: Weighting) -> np.ndarray | None:
-        """The weight of each task; None: all 1."""
+        """Weight of each task; None: all weights are 1."""
         if weighting not in self._weights:
             self._weights[weighting] = task_weight(self.all, weighting)
         return self._weights[weighting]
 
     def shapes(self, weighting: Weighting) -> Shapes:
-        """The candidates and weights of all tasks."""
+        """Candidates and weights of all tasks."""
         return Shapes(self.all.candidates, self.weight(weighting))
 
     def on_ranks(self, weighting: Weighting, rule: Ties) -> Float[np.ndarray, "halves"]:
-        """The weight on each rank, counted once."""
+        """Weight on each rank, counted once and cached."""
         counted = self._histograms.setdefault(weighting, {})
         if rule not in counted:
             counted[rule] = median.rank_histogram(self.all, rule, self.weight(weighting))
@@ -148,17 +148,17 @@ def products(
     *,
     scaled: bool = True,
 ) -> dict[Averages, tuple[dict[Ties, Products], float]]:
-    """What the moments of each averaged measure that the tasks have are made of.
+    """Inputs of the moments of each averaged measure that the tasks have.
 
     Args:
-        wanted: no medians, nothing of how ranks scatter.
+        wanted: averaged measures; no medians and no dispersions.
         whole: all tasks.
-        rules: of ties.
-        num_entities: N of PROBE's rank transformer.
-        scaled: as of `owkg.metrics.query_sums.task_weight`.
+        rules: tie rules.
+        num_entities: N of PROBE's rank transformer; None: the number of candidates of each task.
+        scaled: as in `owkg.metrics.query_sums.task_weight`.
 
     Returns:
-        Of each, the products under each tie rule, and what all tasks at their worst sum to.
+        For each measure, the products under each tie rule, and the sum over all tasks at their worst ranks.
     """
     result = {}
     together = max(1, _TABLE_ENTRIES // (3 * padded_size(int(whole.cases.candidates.max()))))

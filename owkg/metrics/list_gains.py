@@ -1,7 +1,7 @@
 """Registry of metrics that add up a gain for every answer in the first K positions of a list.
 
-An entry is all that such a metric takes: value under every tie rule, chance level, interval, name, aliases
-and listing follow from it.
+An entry is all that such a metric needs: its value under every tie rule, chance level, interval, name,
+aliases and listing follow from it.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ import numpy as np
 
 
 class ListGain(NamedTuple):
-    """A sum of discounts of the positions of answers, over what it is normalised by.
+    """Metric that sums discounts over the positions of answers and divides the sum by a norm.
 
     Attributes:
-        name: the metric is macro-NAME@K.
-        aliases: other words for it.
-        discount: of positions 1, 2, ...: what an answer there adds.
-        ideal: of (discounts of the first positions added up, answers of each list, K): what the sum is
-            divided by. The discounts end at K, or at the longest list.
-        formula: for people; p_i is the position of the i-th answer.
-        source: where it is from.
+        name: NAME in the metric's name, macro-NAME@K.
+        aliases: other words for NAME.
+        discount: function from positions 1, 2, ... to the gain of an answer there.
+        ideal: function of (cumulative discounts of the first positions, number of answers of each list, K)
+            that returns the divisor of each list's sum. The discounts end at K, or at the longest list.
+        formula: formula for readers; p_i is the position of the i-th answer.
+        source: publication or library that defines the metric.
     """
 
     name: str
@@ -47,7 +47,7 @@ GAINS = {
             (),
             lambda position: 1 / np.log2(1 + position),
             _of_perfect_list,
-            "mean over queries of sum of 1/log2(1+p_i) over p_i <= K, over that of a perfect list",
+            "mean over queries of (sum of 1/log2(1+p_i) over p_i <= K) / (sum of a perfect list)",
             "Zhou et al. 2022, trec_eval",
         ),
         ListGain(
@@ -55,7 +55,7 @@ GAINS = {
             ("r",),
             _one,
             lambda added, answers, cutoff: answers.astype(float),
-            "mean over queries of the number of p_i <= K, over the number of answers",
+            "mean over queries of (number of p_i <= K) / (number of answers)",
             "trec_eval",
         ),
         ListGain(
@@ -63,7 +63,7 @@ GAINS = {
             ("p",),
             _one,
             lambda added, answers, cutoff: np.full(len(answers), float(cutoff)),
-            "mean over queries of the number of p_i <= K, over K",
+            "mean over queries of (number of p_i <= K) / K",
             "Mei et al. 2018, trec_eval",
         ),
         ListGain(
@@ -71,9 +71,9 @@ GAINS = {
             (),
             _one,
             lambda added, answers, cutoff: (answers + cutoff) / 2,
-            "mean over queries of the number of p_i <= K, over the mean of K and the number of answers",
+            "mean over queries of (number of p_i <= K) / (mean of K and the number of answers)",
             "Mei et al. 2018",
         ),
     )
 }
-"""By name. A new entry is a new metric, in every command."""
+"""Gains by name. A new entry adds a metric to every command."""

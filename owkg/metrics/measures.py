@@ -15,7 +15,7 @@ from owkg.rank_weights.rank_weight import RankWeight, probed
 
 @dataclass(frozen=True)
 class Median:
-    """The (weighted) median rank, or its inverse; ties spread over their ranks."""
+    """Weighted median rank, or its inverse; the weight of a tie is spread over its ranks."""
 
     inverse: bool = False
 
@@ -24,7 +24,8 @@ class Median:
 class Probe:
     """PROBE's rank transformer (r^-a - N^-a) / (1 - N^-a): 1 at rank 1, 0 at rank N (eq. 1 and 2).
 
-    Sharpness 0 is the limit 1 - ln r / ln N, infinity is Hits@1, and -1 the mean rank: 1 - (r - 1)/(N - 1).
+    Sharpness 0 is the limit 1 - ln r / ln N, infinity is Hits@1, and -1 is the mean rank: 1 - (r - 1)/(N -
+    1).
     """
 
     sharpness: float
@@ -32,24 +33,24 @@ class Probe:
 
 @dataclass(frozen=True)
 class BestAnswer:
-    """Of each query, the weight of its best answer's rank; a mean over queries."""
+    """Mean over queries of the weight of the rank of the query's best answer."""
 
     metric: RankWeight
 
 
 @dataclass(frozen=True)
 class AveragePrecision:
-    """Of each query, AP@k over its answers as trec_eval's map_cut_k; a mean over queries."""
+    """Mean over queries of AP@k over the query's answers, as trec_eval's map_cut_k."""
 
     cutoff: int
 
 
 @dataclass(frozen=True)
 class DiscountedGain:
-    """Of each query, gains of the answers in the first k positions; a mean over queries.
+    """Mean over queries of the gains of the answers in the first k positions.
 
-    nDCG@k as trec_eval's ndcg_cut_k, or another of `owkg.metrics.list_gains.GAINS`. Where no list
-    is longer than `longest`, positions after it are not looked at.
+    The gain is nDCG@k, as trec_eval's ndcg_cut_k, or another entry of `owkg.metrics.list_gains.GAINS`. If no
+    list is longer than `longest`, positions after it are ignored.
     """
 
     cutoff: int
@@ -58,19 +59,19 @@ class DiscountedGain:
 
 
 class Spread(StrEnum):
-    """How ranks scatter; numbers without a chance level here."""
+    """Kinds of scatter of the ranks, reported without a chance level."""
 
     COUNT = "count"
     STANDARD_DEVIATION = "standard deviation"
     VARIANCE = "variance"
-    MEDIAN_ABSOLUTE_DEVIATION = "median absolute deviation"  # times 1.4826, as of a normal distribution
+    MEDIAN_ABSOLUTE_DEVIATION = "median absolute deviation"  # times 1.4826, as for a normal distribution
     MAX_RANK = "max rank"  # the power mean M_inf
     MIN_RANK = "min rank"  # M_-inf
 
 
 @dataclass(frozen=True)
 class Dispersion:
-    """A number about the scatter of the ranks rather than how good they are."""
+    """Number about the scatter of the ranks, not about how good they are."""
 
     kind: Spread
 
@@ -89,7 +90,7 @@ def rises(measure: Measure) -> bool:
 
 @dataclass(frozen=True)
 class Weighting:
-    """Weight of a task beside its own: (popularity + e)^-b (relation popularity + e)^-c (N - 1)^d."""
+    """Factors on top of a task's own weight: (popularity + e)^-b (relation popularity + e)^-c (N - 1)^d."""
 
     popularity: float = 0.0
     relation_popularity: float = 0.0
@@ -98,7 +99,7 @@ class Weighting:
 
 
 class Adjustment(StrEnum):
-    """What is done with a metric M, its chance expectation E and variance V, and its best value B."""
+    """Adjustments of a metric M, given its chance expectation E and variance V, and its best value B."""
 
     NONE = "none"
     RATIO = "ratio"  # M / E
@@ -109,13 +110,13 @@ class Adjustment(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One number about a table of ranks.
+    """Metric of a rank table: a measure, a weighting and an adjustment under one name.
 
     Attributes:
-        name: what tables and files call it.
-        measure: what is averaged.
-        weighting: how tasks weigh beside their own weight.
-        adjustment: how chance is taken out.
+        name: name in tables and files.
+        measure: quantity that is averaged.
+        weighting: weighting of the tasks, on top of each task's own weight.
+        adjustment: adjustment for chance.
     """
 
     name: str
@@ -128,37 +129,37 @@ class Metric:
 
     @property
     def larger_is_better(self) -> bool:
-        """Which way the number goes as ranks improve; every index and z metric goes up."""
+        """Whether the metric grows as ranks improve; every index, z and cdf metric does."""
         if self.adjustment in (Adjustment.INDEX, Adjustment.Z, Adjustment.CDF):
             return True
         return rises(self.measure)
 
     @property
     def rank_weight(self) -> RankWeight | None:
-        """What it is the plain mean of, or a function of that mean; None of what is weighted or adjusted."""
+        """Rank weight that the metric averages, possibly with a link; None if weighted or adjusted."""
         plain = self.weighting == EQUAL and self.adjustment is Adjustment.NONE
         return self.measure if plain and isinstance(self.measure, RankWeight) else None
 
     @property
     def is_plain_mean(self) -> bool:
-        """Whether it is the plain mean of a rank weight."""
+        """Whether the metric is the plain mean of a rank weight."""
         return self.rank_weight is not None and self.rank_weight.link is None
 
     @property
     def falls_with_rank(self) -> bool:
-        """Whether it is the plain mean of a rank weight that falls with the rank, such as MRR and Hits@K."""
+        """Whether the metric is the plain mean of a rank weight that falls with the rank (MRR, Hits@K)."""
         return self.is_plain_mean and self.larger_is_better
 
     @property
     def is_mean(self) -> bool:
-        """Whether it is a ratio of sums over queries: a mean, plain or adjusted as an index."""
+        """Whether the metric is a ratio of sums over queries: a mean, plain or adjusted as an index."""
         linked = isinstance(self.measure, RankWeight) and self.measure.link is not None
         plain = self.adjustment in (Adjustment.NONE, Adjustment.INDEX)
         return plain and not linked and not isinstance(self.measure, Median | Dispersion)
 
     @property
     def needs_lists(self) -> bool:
-        """Whether it needs all answers to a query in one list: a mean over queries."""
+        """Whether the metric is a mean over queries and needs all answers to a query in one list."""
         return isinstance(self.measure, MACRO)
 
 
@@ -166,10 +167,10 @@ EQUAL = Weighting()
 
 
 def micro(metric: RankWeight) -> Metric:
-    """The plain micro average of a metric: over ranking tasks, each with its own weight.
+    """Plain micro average of a rank weight: over ranking tasks, each with its own weight.
 
     Raises:
-        ValueError: if `metric` is no RankWeight.
+        ValueError: if `metric` is not a RankWeight.
     """
     probed(metric)
     return Metric(metric.name, metric)
@@ -178,18 +179,19 @@ def micro(metric: RankWeight) -> Metric:
 def probe(
     sharpness: float, robustness: float = 0.0, relation_robustness: float = 0.0, epsilon: float = 1.0
 ) -> Metric:
-    """PROBE: the rank transformer of a sharpness, averaged with weights that fall with popularity.
+    """PROBE metric: a rank transformer of given sharpness, averaged with weights that fall with popularity.
 
     Args:
         sharpness: a >= -1 of the rank transformer; the limits 0 and infinity are allowed. Below 0, bad ranks
             count most; -1 is the mean rank.
-        robustness: b >= 0, weights (popularity of the answer + epsilon)^-b.
-        relation_robustness: c >= 0, weights (relation popularity + epsilon)^-c, of the later extension.
-        epsilon: above 0; the paper calls it small, and does not print it. With 1, an answer without training
-            triples has weight 1.
+        robustness: b >= 0 of the weights (popularity of the answer + epsilon)^-b. Default 0.
+        relation_robustness: c >= 0 of the weights (relation popularity + epsilon)^-c, from the later
+            extension. Default 0.
+        epsilon: number above 0. Default 1, so that an answer without training triples has weight 1; the paper
+            calls epsilon small and does not give its value.
 
     Raises:
-        ValueError: if one is out of range, or a robustness or epsilon is infinite.
+        ValueError: if an argument is out of range, or a robustness or epsilon is infinite.
 
     References:
         How Sharp and Bias-Robust is a Model? Dual Evaluation Perspectives on Knowledge Graph Completion,
@@ -210,10 +212,10 @@ def probe(
 
 
 def stratified(metric: RankWeight, exponent: float) -> Metric:
-    """A metric whose tasks weigh (popularity of the answer + 1)^-b (Mohamed et al. 2020).
+    """Metric whose tasks have weight (popularity of the answer + 1)^-b (Mohamed et al. 2020).
 
-    The one added is the test triple itself: an answer that training never shows is met once. Mohamed et al.
-    weigh tasks by the popularity of their relation as well, which these metrics do not.
+    The added 1 is the test triple itself, so that an answer absent from training counts as seen once. Mohamed
+    et al. also weight tasks by the popularity of their relation; these metrics do not.
 
     Raises:
         ValueError: if `exponent` is negative or not finite.
@@ -224,49 +226,49 @@ def stratified(metric: RankWeight, exponent: float) -> Metric:
 
 
 def stratified_mrr(exponent: float) -> Metric:
-    """strat-mrr@B, `stratified` of the mean reciprocal rank."""
+    """Metric strat-mrr@B: `stratified` with the mean reciprocal rank."""
     return stratified(MRR, exponent)
 
 
 def macro(metric: RankWeight) -> Metric:
-    """The mean over queries of the weight of the best answer's rank (Zhou et al. 2022).
+    """Mean over queries of the weight of the best answer's rank (Zhou et al. 2022).
 
     Raises:
-        ValueError: if the metric has a link: what would be averaged over queries is not clear.
+        ValueError: if the metric has a link, because it is not clear what to average over queries.
     """
     if probed(metric).link is not None:
         raise ArgumentError(
-            "metric", f"of a macro mean must be a mean of a rank weight, got {metric.name!r}."
+            "metric", f"must be a mean of a rank weight for a macro mean, got {metric.name!r}."
         )
     return Metric(f"macro-{metric.name}", BestAnswer(metric))
 
 
-# The variance of AP@k by chance takes k steps over up to k answers met.
+# The variance of AP@k under random ranking takes k steps over up to k retrieved answers.
 _DEEPEST = 1000
 
 
 def macro_map(cutoff: float) -> Metric:
-    """The mean over queries of AP@k (Zhou et al. 2022 use k = 20), k at most 1,000 as trec_eval's.
+    """Mean over queries of AP@k (Zhou et al. 2022 use k = 20), k at most 1,000 as in trec_eval.
 
     Raises:
-        ValueError: if `cutoff` is no whole number in [1, 1000].
+        ValueError: if `cutoff` is not a whole number in [1, 1000].
     """
     k = _cutoff(cutoff)
     if k > _DEEPEST:
-        raise ArgumentError("k", f"of macro-map must be at most {_DEEPEST:,}, got {k}.")
+        raise ArgumentError("k", f"must be at most {_DEEPEST:,} for macro-map, got {k}.")
     return Metric(f"macro-map@{k}", AveragePrecision(k))
 
 
 def macro_ndcg(cutoff: float) -> Metric:
-    """The mean over queries of nDCG@k (Zhou et al. 2022 use k = 20)."""
+    """Mean over queries of nDCG@k (Zhou et al. 2022 use k = 20)."""
     return macro_gain("ndcg", cutoff)
 
 
 def macro_gain(gain: str, cutoff: float) -> Metric:
-    """The mean over queries of a metric of `owkg.metrics.list_gains.GAINS` at a cutoff.
+    """Mean over queries of a metric of `owkg.metrics.list_gains.GAINS` at a cutoff.
 
     Raises:
-        ValueError: if there is no such metric, or `cutoff` is no whole number of at least 1.
+        ValueError: if `gain` is unknown, or `cutoff` is not a whole number of at least 1.
     """
     if gain not in GAINS:
         raise ArgumentError("gain", f"must be one of {', '.join(GAINS)}, got {gain!r}.")
@@ -279,7 +281,7 @@ def _cutoff(k: float) -> int:
 
 @cache
 def probe_loss(sharpness: float) -> RankWeight:
-    """g of PROBE's score 1 - g(r) / g(N), as a rank weight: |1 - r^-a|, computed stably; ln r at a = 0."""
+    """Rank weight g of PROBE's score 1 - g(r) / g(N): |1 - r^-a|, computed stably; ln r at a = 0."""
     if sharpness == 0:
         return RankWeight(
             "log rank", lambda rank: rank.__array_namespace__().log(rank), larger_is_better=False

@@ -1,4 +1,4 @@
-"""The median rank under every tie rule, its interval, and how ranks scatter."""
+"""Median rank under every tie rule, its interval, and the scatter of the ranks."""
 
 from typing import NamedTuple
 
@@ -12,16 +12,16 @@ from owkg.ranks.tasks import Tasks
 from owkg.stats.bootstrap import batches
 from owkg.stats.interval import student
 
-# Running sums of weights are known up to this share of the whole.
+# Rounding error of running sums of weights, as a share of the whole weight.
 _ROUNDING = 1e-12
 
 
 class Distribution(NamedTuple):
-    """The weight that lies on each rank, ranks ascending.
+    """Weight on each rank, ranks ascending.
 
     Attributes:
-        rank: ending in .0, or .5 for realistic ranks.
-        share: of the whole weight up to and with this rank.
+        rank: ranks that end in .0, or in .5 for realistic ranks.
+        share: share of the whole weight on this rank and all ranks below it.
     """
 
     rank: Float[np.ndarray, "ranks"]
@@ -29,7 +29,7 @@ class Distribution(NamedTuple):
 
 
 def span(tasks: Tasks, ties: Ties) -> tuple[Int[np.ndarray, "tasks"], Int[np.ndarray, "tasks"]]:
-    """First and last of the ranks, counted in halves, over which each task's weight is spread evenly."""
+    """First and last of the ranks over which each task's weight is spread evenly, in units of half a rank."""
     low, high = 2 * tasks.optimistic, 2 * tasks.pessimistic
     if ties is Ties.OPTIMISTIC:
         return low, low
@@ -42,9 +42,9 @@ def span(tasks: Tasks, ties: Ties) -> tuple[Int[np.ndarray, "tasks"], Int[np.nda
 
 
 def rank_histogram(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float[np.ndarray, "halves"]:
-    """The weight that lies on each rank, in halves: index 2 r is rank r; whole counts without weights.
+    """Weight on each rank, in units of half a rank: index 2 r is rank r. Without weights, whole counts.
 
-    Under `Ties.EXACT` that of a tie lies evenly on its ranks.
+    Under `Ties.EXACT`, the weight of a tie is spread evenly over its ranks.
     """
     if ties is Ties.REALISTIC and tasks.tied:
         return np.bincount(tasks.optimistic + tasks.pessimistic, weight).astype(np.float64)
@@ -54,13 +54,13 @@ def rank_histogram(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float
     else:
         low, high = tasks.optimistic, tasks.pessimistic
         on_ranks = np.bincount(low[low == high], None if weight is None else weight[low == high])
-        # A weighting may leave tasks without weight.
+        # A weighting may give tasks a weight of 0.
         tied = low < high if weight is None else (low < high) & (weight > 0)
         low, high = low[tied], high[tied]
         each = (1.0 if weight is None else weight[tied]) / (high - low + 1)
         size = int(tasks.pessimistic.max()) + 2
         steps = np.bincount(low, each, size) - np.bincount(high + 1, each, size)
-        # Where steps cancel, rounding may leave a little; ranks that nobody has carry no weight.
+        # Where steps cancel, rounding may leave a little weight; ranks that no task has must carry none.
         covered = np.cumsum(np.bincount(low, minlength=size) - np.bincount(high + 1, minlength=size))
         spread = np.where(covered > 0, np.cumsum(steps), 0.0)[:-1]
         spread[: len(on_ranks)] += on_ranks
@@ -71,16 +71,16 @@ def rank_histogram(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float
 
 
 def distribution(on_halves: Float[np.ndarray, "halves"]) -> Distribution:
-    """How the weight lies on the ranks, from what `rank_histogram` has."""
+    """Distribution of the weight over the ranks, from the result of `rank_histogram`."""
     present = np.flatnonzero(on_halves > 0)
     share = np.cumsum(on_halves[present])
-    return Distribution(present / 2, share / share[-1:])  # nothing where no rank has weight
+    return Distribution(present / 2, share / share[-1:])  # empty if no rank has weight
 
 
 def quantile(distribution: Distribution, level: float) -> float:
-    """The rank up to which `level` of the weight lies; between two ranks their mean, as medians do.
+    """Rank up to which the share `level` of the weight lies; between two ranks their mean, as for medians.
 
-    NaN where there is no weight.
+    NaN if there is no weight.
     """
     rank, share = distribution
     if rank.size == 0:
@@ -93,17 +93,17 @@ def quantile(distribution: Distribution, level: float) -> float:
 def share_below(
     tasks: Tasks, ties: Ties, weight: np.ndarray | None, rank: float
 ) -> Float[np.ndarray, "tasks"]:
-    """The weight of each task that lies on ranks up to `rank`."""
+    """Weight of each task that lies on ranks up to `rank`."""
     low, high = span(tasks, ties)
     part = np.clip((np.floor(2 * rank) - low) // 2 + 1, 0, (high - low) // 2 + 1) / ((high - low) // 2 + 1)
     return part if weight is None else part * weight
 
 
 class Below(NamedTuple):
-    """Sums over queries, of their weight w and of the part b of it on ranks up to some rank.
+    """Sums over queries of their weight w, and of the part b of w that lies on ranks up to some rank.
 
     Attributes:
-        queries: how many.
+        queries: number of queries.
         weight, below: sums of w and of b.
         weight_squares, below_squares, products: sums of w^2, b^2 and b w.
         heaviest: the largest w.
@@ -118,28 +118,28 @@ class Below(NamedTuple):
     heaviest: float
 
     def plus(self, other: "Below") -> "Below":
-        """Those of these queries and of others."""
+        """Sums over these queries and the queries of `other`."""
         sums = [mine + more for mine, more in zip(self[1:-1], other[1:-1], strict=True)]
         return Below(self.queries + other.queries, *sums, heaviest=max(self.heaviest, other.heaviest))
 
     @property
     def effective(self) -> float:
-        """How many queries of equal weight say as much (Kish 1965)."""
+        """Number of queries of equal weight that carry as much information (Kish 1965)."""
         return self.weight**2 / self.weight_squares
 
 
 ONE_QUERY = Below(1, 1.0, 1.0, 1.0, 1.0, 1.0, heaviest=1.0)
-"""Where no interval is asked for, all tasks count as one query, as in means."""
+"""Sums without an interval: all tasks count as one query, as they do in means."""
 
 
 def below(tasks: Tasks, ties: Ties, weight: np.ndarray | None, rank: float) -> Below:
-    """The sums of `Below` up to a rank; NaN stands for no rank.
+    """Sums of `Below` up to a rank; a rank of NaN means that there is none.
 
     Args:
-        tasks: at least one.
-        ties: the rule.
-        weight: of each task; None: equal.
-        rank: as of `quantile`.
+        tasks: at least one ranking task.
+        ties: tie rule.
+        weight: weight of each task; None: equal weights.
+        rank: rank, as returned by `quantile`.
     """
     whole = query_weights(tasks, weight)
     part = np.zeros(len(whole))
@@ -152,18 +152,18 @@ def below(tasks: Tasks, ties: Ties, weight: np.ndarray | None, rank: float) -> B
 
 
 def woodruff(sums: Below, by_rank: Distribution, level: float) -> tuple[float, tuple[float, float]]:
-    """Standard error and confidence interval of the median, queries being independent (Woodruff 1952).
+    """Standard error and confidence interval of the median, with independent queries (Woodruff 1952).
 
-    The share of weight up to the median has a standard error over queries; the ends are the ranks up
-    to which so much less and so much more than half of the weight lies.
+    The share of weight up to the median has a standard error over queries. The ends of the interval are the
+    ranks up to which half of the weight minus, and plus, a multiple of this error lies.
 
     Args:
-        sums: up to the median, of at least two queries.
-        by_rank: `distribution` of the same.
-        level: of confidence.
+        sums: sums up to the median, over at least two queries.
+        by_rank: `distribution` of the same tasks.
+        level: confidence level.
     """
     count, share = sums.queries, sums.below / sums.weight
-    # Of b - share w, whose sum is 0.
+    # Sum of squares of b - share w, whose sum is 0.
     squares = sums.below_squares - 2 * share * sums.products + share**2 * sums.weight_squares
     error = np.sqrt(count / (count - 1) * max(squares, 0.0)) / sums.weight
     times = float(student(level, sums.effective))
@@ -173,21 +173,21 @@ def woodruff(sums: Below, by_rank: Distribution, level: float) -> tuple[float, t
 
 
 def query_weights(tasks: Tasks, weight: np.ndarray | None) -> Float[np.ndarray, "queries"]:
-    """The sum of the weights of each query's tasks."""
+    """Sum of the weights of each query's tasks."""
     if tasks.query is None:
         return np.ones(len(tasks.optimistic)) if weight is None else weight
     return np.bincount(tasks.query, weight, tasks.num_queries).astype(np.float64)
 
 
 def scatter(kind: Spread, on_halves: Float[np.ndarray, "halves"]) -> float:
-    """Standard deviation, variance or median absolute deviation of the ranks, as PyKEEN's; their ends.
+    """Standard deviation, variance, median absolute deviation, largest or smallest of the ranks.
 
-    The variance is that of the ranks as a population (of the spread ranks under `Ties.EXACT`), the
-    median absolute deviation is scaled by 1 / Phi^-1(3/4) = 1.4826.
+    The definitions are PyKEEN's. The variance is the population variance of the ranks (of the spread ranks
+    under `Ties.EXACT`); the median absolute deviation is scaled by 1 / Phi^-1(3/4) = 1.4826.
 
     Args:
-        kind: of scatter; not their count.
-        on_halves: what `rank_histogram` has.
+        kind: kind of scatter, except the count.
+        on_halves: result of `rank_histogram`.
     """
     rank, share = distribution(on_halves)
     if rank.size == 0:
@@ -207,7 +207,7 @@ def scatter(kind: Spread, on_halves: Float[np.ndarray, "halves"]) -> float:
 def resampled_medians(
     key: Seed, tasks: Tasks, ties: Ties, weight: np.ndarray | None, replicates: int
 ) -> Float[np.ndarray, "replicates"]:
-    """The median rank of each replicate, of the queries that `resampled_sums` draws with the same key."""
+    """Median rank of each replicate, over the queries that `resampled_sums` draws with the same key."""
     from scipy import sparse  # slow to import; few need it
 
     low, high = span(tasks, ties)

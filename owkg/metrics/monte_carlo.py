@@ -1,4 +1,4 @@
-"""Chance levels by Monte Carlo, where no closed form is at hand; always with a standard error."""
+"""Chance levels by Monte Carlo, for metrics without a closed form; always with a standard error."""
 
 from collections.abc import Callable
 
@@ -9,11 +9,11 @@ from owkg.keys import Seed, generator
 from owkg.metrics.chance import Chance, Shapes
 
 DRAWS = 2**17
-"""Draws of a whole test set, of a relative error of 0.4 % in the variance of a nearly normal statistic."""
+"""Draws of a whole test set; the variance of a nearly normal statistic has a relative error of 0.4 %."""
 
-# Ranks drawn in all, and the fewest draws that this allows.
+# Largest number of ranks drawn in all, and the fewest draws of a test set, even if they exceed it.
 _RANKS, _FEWEST_DRAWS = 2**27, 2**8
-# Ranks in memory at a time.
+# Number of ranks in memory at the same time.
 _CHUNK = 2**18
 
 Statistic = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -24,14 +24,15 @@ def monte_carlo_chance(key: Seed, statistic: Statistic, shapes: Shapes, *, draws
     """Mean and variance of a statistic of random ranks, with standard errors.
 
     Args:
-        key: a seed, or a key of `jax.random.key`; equal keys give equal results.
-        statistic: of the ranks of many draws; `weighted_median`, or a function of a mean.
-        shapes: of the tasks; their order does not matter.
-        draws: of a whole test set; fewer where they would take more than 134 million ranks in all.
+        key: seed, or key of `jax.random.key`; equal keys give equal results.
+        statistic: function of the ranks of many draws, such as `weighted_median` or a function of a mean.
+        shapes: candidates and weights of the tasks; their order does not matter.
+        draws: number of draws of a whole test set. Fewer are made if these would take more than 134 million
+            ranks in all.
     """
     candidates, weight, _ = shapes.each()
     rng = generator(key)
-    # In an order of their own: which task a random number falls to does not depend on the rows of a table.
+    # Tasks are sorted, so that the random numbers of a task do not depend on the order of the table's rows.
     order = np.argsort(candidates) if weight is None else np.lexsort((weight, candidates))
     candidates, count = candidates[order], len(candidates)
     share = np.full(count, 1 / count) if weight is None else weight[order] / weight.sum()
@@ -53,9 +54,9 @@ def monte_carlo_chance(key: Seed, statistic: Statistic, shapes: Shapes, *, draws
 def weighted_median(
     ranks: Int[np.ndarray, "draws tasks"], share: Float[np.ndarray, "tasks"]
 ) -> Float[np.ndarray, "draws"]:
-    """The median of the ranks of each draw, of weights that sum to 1.
+    """Median of the ranks of each draw, with weights that sum to 1.
 
-    Where exactly half of the weight lies below, it is the mean of the two ranks in the middle.
+    If exactly half of the weight lies below, the median is the mean of the two middle ranks.
     """
     count = ranks.shape[1]
     if (share == share[0]).all():
@@ -64,6 +65,6 @@ def weighted_median(
         return ranks[:, middle].mean(axis=1)
     order = np.argsort(ranks, axis=1)
     below = np.cumsum(share[order], axis=1)
-    # Sums of weights are known up to rounding.
+    # The margin covers the rounding of sums of weights.
     middle = np.stack([(below > half).argmax(1) for half in (0.5 - 1e-9, 0.5 + 1e-9)], axis=1)
     return np.take_along_axis(ranks, np.take_along_axis(order, middle, 1), 1).mean(1)

@@ -29,23 +29,24 @@ def adjusted_from(
     weight: ArrayLike | None = None,
     key: Seed | None = None,
 ) -> float:
-    """The adjusted metric of a table of ranks of which only the plain metric is known.
+    """Adjusted metric of a rank table of which only the plain metric is known.
 
-    Adjustments need the plain metric and the candidates of each task, not the ranks, so published numbers can
-    be adjusted (Hoyt et al. 2022): `kg.num_candidates` of both sides gives the candidates of a benchmark.
+    Adjustments need the plain metric and the candidates of each task but no ranks, so that published numbers
+    can be adjusted (Hoyt et al. 2022). `kg.num_candidates` of both sides gives the candidates of a benchmark.
 
     Args:
-        metric: an adjusted one, such as `metrics.metric("amri")`; not macro, not by popularity.
-        value: of the plain metric, MR for amri.
-        candidates: whole numbers, of each task.
-        weight: of each task; equal when None.
-        key: of `jax.random.key`, for chance levels that have to be drawn.
+        metric: adjusted metric, such as `metrics.metric("amri")`; macro metrics and metrics weighted by
+            popularity are not possible.
+        value: value of the plain metric, for example MR for amri.
+        candidates: number of candidates of each task, whole numbers.
+        weight: weight of each task. None: equal weights.
+        key: key of `jax.random.key`, for chance levels that have to be drawn. None: seed 0.
 
     Returns:
-        The adjusted value; NaN where there is nothing to rank.
+        The adjusted value; NaN if there is nothing to rank.
 
     Raises:
-        ValueError: if `metric` is no such one, or another argument is out of range.
+        ValueError: if `metric` is not such a metric, or another argument is out of range.
 
     Examples:
         >>> from owkg.metrics import metric
@@ -59,7 +60,7 @@ def adjusted_from(
     value = checks.scalar("value", checks.real("value", value, -np.inf, np.inf))
     counts = checks.integer("candidates", candidates, 1)
     plain = Metric("plain", metric.measure, metric.weighting)
-    # Ranks of a perfect model: its value is the best one, its chance level that of any.
+    # The ranks of a perfect model give the best value; the chance level is the same for every model.
     perfect = tasks(np.ones(counts.shape, np.int64), candidates=counts, weight=weight)
     found = evaluate(perfect, [plain], ties=[Ties.EXACT], level=None, key=key)[Ties.EXACT]["plain"]
     chance = Chance(found.expectation, found.variance)
@@ -75,20 +76,20 @@ def chance_levels(
 ) -> pl.DataFrame:
     """Mean and variance of each metric under random ranking of the triples of a split, by side.
 
-    They depend on the candidates of each task alone, so they are a property of the benchmark.
+    Chance levels depend only on the candidates of each task, so they are a property of the benchmark.
 
     Args:
-        graph: of `owkg.read_graph`.
-        metrics: names; None: the usual ones.
-        split: whose triples are ranked.
-        filter: splits whose other answers leave the candidates; none: raw ranks. None: train, valid, test
-            and `split`.
+        graph: graph from `owkg.read_graph`.
+        metrics: names of metrics. None: the default set.
+        split: split whose triples are ranked. Default "test".
+        filter: splits whose other answers are removed from the candidates; an empty sequence means raw ranks.
+            None: train, valid, test and `split`.
 
     Returns:
-        A frame of side (head, tail, both), metric, tasks, expectation, variance.
+        A frame with the columns side (head, tail, both), metric, tasks, expectation, variance.
 
     Raises:
-        ValueError: naming the argument, if the graph has no such split, or a metric is not known.
+        ValueError: naming the argument, if the graph has no such split, or a metric is unknown.
     """
     table = perfect_ranks(graph, split=split, filter=filter)
     found = front.evaluate(table, metrics, side=("head", "tail", "both"), ties="exact", ci=None)
@@ -103,19 +104,19 @@ def adjusted_values(
     side: str = "both",
     filter: Sequence[str] | None = None,  # noqa: A002
 ) -> pl.DataFrame:
-    """Published values of plain metrics, adjusted for chance: every index, ratio and z of them.
+    """Published values of plain metrics, adjusted for chance in every form: index, ratio and z.
 
     Args:
-        graph, split, filter: of `chance_levels`.
-        published: value by the name of the metric, such as {"mrr": 0.358}.
-        side: that was predicted: head, tail, or both.
+        graph, split, filter: as in `chance_levels`.
+        published: published values by the name of the metric, such as {"mrr": 0.358}.
+        side: side that was predicted: "head", "tail" or "both". Default "both".
 
     Returns:
-        A frame of metric (the adjusted one), value, of (the plain one), published.
+        A frame with the columns metric (the adjusted one), value, of (the plain one), published.
 
     Raises:
-        ValueError: naming the argument, if a metric is not known or has no adjusted form, or a value is one
-            that no ranks have, such as a percentage.
+        ValueError: naming the argument, if a metric is unknown or has no adjusted form, or a value is
+            impossible for any ranks, such as a percentage.
     """
     if side not in ("head", "tail", "both"):
         raise ArgumentError("side", f"must be head, tail or both, got {side!r}.")
@@ -135,13 +136,13 @@ def adjusted_values(
 
 
 def _check_attained(plain: Metric, value: float, candidates: np.ndarray) -> None:
-    """Raises ArgumentError for a value beyond those of the best and the worst ranks."""
+    """Raises ArgumentError for a value outside the range between the best and the worst ranks."""
     ends = []
     for ranks in (np.ones_like(candidates), candidates):
         found = evaluate(tasks(ranks, candidates=candidates), [plain], level=None)[Ties.REALISTIC]
         ends.append(found[plain.name].value)
     low, high = min(ends), max(ends)
-    if value < low - 1e-9 or value > high + 1e-9:  # NaN is refused elsewhere
+    if value < low - 1e-9 or value > high + 1e-9:  # NaN raises an error elsewhere
         hint = "; percentages are divided by 100" if value > high == 1 else ""
         raise ArgumentError(
             "published", f"must be in [{low:.6g}, {high:.6g}] for {plain.name}, got {value!r}{hint}."

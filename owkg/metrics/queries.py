@@ -1,9 +1,10 @@
-"""Macro metrics: of each query one number, from the filtered ranks of all its answers.
+"""Macro metrics: one number for each query, from the filtered ranks of all its answers.
 
-In a table filtered by the other answers, the i-th best answer of a query with filtered rank r_(i) stands
-at position r_(i) + i - 1 of the list that keeps all of them. So the whole list is known up to the order of
-non-answers, and AP and nDCG need no scores. Answers whose scores are tied share optimistic and pessimistic
-rank; a random order inside such a block has expectations in closed form. Random ranking is one block.
+In a table filtered by the other answers, the i-th best answer of a query, with filtered rank r_(i), has
+position r_(i) + i - 1 in the list that keeps all answers. So the whole list is known up to the order of
+non-answers, and AP and nDCG need no scores. Answers with tied scores share optimistic and pessimistic rank; a
+random order inside such a block has expectations in closed form. Random ranking is the case of a single
+block.
 """
 
 from dataclasses import replace
@@ -25,19 +26,21 @@ Macro = BestAnswer | AveragePrecision | DiscountedGain
 
 
 def answers_of(tasks: Tasks) -> Block | None:
-    """The tasks as ranked lists; None if they are in no one list each.
+    """Tasks as ranked lists; None if the answers of some query do not form one list.
 
-    A query whose answers were ranked among different numbers of candidates, as by sampling negatives for
-    each triple, has no one list; nor is the place of an answer known from ranks that count the query's
-    other answers as negatives.
+    They do not if a query's answers were ranked among different numbers of candidates, for example because
+    negatives were sampled for each triple. They also do not if ranks count the query's other answers as
+    negatives, because the position of an answer is then unknown.
     """
     whole = whole_block(tasks)
     return whole if whole.listed else None
 
 
 def best_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
-    """What a perfect ranking gets: 1, but less where k is below the answers (AP, recall, F1) or above them
-    (precision, F1)."""
+    """Value of a perfect ranking for each case.
+
+    The value is 1, or less if k is below the number of answers (AP, recall, F1) or above it (precision, F1).
+    """
     if isinstance(measure, AveragePrecision):
         return np.minimum(cases.answers, measure.cutoff) / cases.answers
     if isinstance(measure, BestAnswer):
@@ -47,7 +50,7 @@ def best_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
 
 
 def worst_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
-    """What a ranking with all answers at the end gets."""
+    """Value for each case of a ranking with all answers at the end."""
     if isinstance(measure, BestAnswer):
         return rank_weights(measure.metric, cases.candidates)
     gain = _block_gain(measure, 0, cases.candidates - 1, cases.answers, cases.answers)
@@ -55,20 +58,20 @@ def worst_value(measure: Macro, cases: Cases) -> Float[np.ndarray, "cases"]:
 
 
 def _gain(measure: AveragePrecision | DiscountedGain, position, place):
-    """What an answer at `position`, the `place`-th of its query, adds."""
+    """Gain of an answer at `position` that is the `place`-th answer of its query."""
     if isinstance(measure, AveragePrecision):
         return place / position
     return GAINS[measure.gain].discount(position)
 
 
 def _discounts(measure: DiscountedGain) -> np.ndarray:
-    """What an answer adds at each position up to the cutoff, or to the end of the longest list."""
+    """Gain of an answer at each position up to the cutoff, or up to the end of the longest list."""
     last = measure.cutoff if measure.longest is None else min(measure.cutoff, measure.longest)
     return GAINS[measure.gain].discount(np.arange(1, last + 1))
 
 
 def _ideal(measure: AveragePrecision | DiscountedGain, answers: np.ndarray) -> np.ndarray:
-    """What the gains of a query are divided by."""
+    """Divisor of the sum of the gains of a query."""
     if isinstance(measure, AveragePrecision):
         return answers.astype(float)
     return GAINS[measure.gain].ideal(np.cumsum(_discounts(measure)), answers, measure.cutoff)
@@ -77,16 +80,17 @@ def _ideal(measure: AveragePrecision | DiscountedGain, answers: np.ndarray) -> n
 def values(
     measure: Macro, lists: Block, ties: Ties, tables: RankTables | None = None
 ) -> Float[np.ndarray, "lists"]:
-    """The measure of every list under a tie rule; its expectation under `Ties.EXACT`.
+    """Measure of every list under a tie rule; under `Ties.EXACT` its expectation.
 
-    AP@k is sum of place / position over the answers up to position k, over the number of answers; the others
-    the sum of their discounts over their ideal (`GAINS`).
+    AP@k is the sum of place / position over the answers up to position k, divided by the number of answers.
+    The other measures are sums of discounts divided by their ideal (`GAINS`).
 
     Args:
-        measure: which.
-        lists: of whole queries.
-        ties: the rule.
-        tables: of the rank weight of `BestAnswer`, up to the length of the longest list; made if None.
+        measure: macro measure.
+        lists: lists of whole queries.
+        ties: tie rule.
+        tables: tables of the rank weight of `BestAnswer`, up to the length of the longest list; None: they
+            are made.
     """
     low, high = lists.tasks.optimistic, lists.tasks.pessimistic
     if isinstance(measure, BestAnswer) and tables is None:
@@ -95,7 +99,7 @@ def values(
         return _exact(measure, lists, tables)
     if ties is Ties.OPTIMISTIC or low is high:
         halves = 2 * low
-    else:  # another order, perhaps, than that of the optimistic ranks
+    else:  # the order may differ from the order by optimistic rank
         halves = lists.sorted_halves(ties, 2 * high if ties is Ties.PESSIMISTIC else low + high)
     if isinstance(measure, BestAnswer) and tables is not None:
         return tables.at(halves[lists.first])
@@ -123,7 +127,7 @@ def _exact(measure: Macro, lists: Block, tables: RankTables | None) -> np.ndarra
 
 
 def shortened(measure: Macro, cases: Cases) -> Macro:
-    """The measure that looks no further than the longest list, which changes nothing but the work."""
+    """Measure with its cutoff at the longest list, which gives equal values with less work."""
     if isinstance(measure, BestAnswer):
         return measure
     longest = int((cases.candidates + cases.answers).max()) - 1
@@ -133,10 +137,10 @@ def shortened(measure: Macro, cases: Cases) -> Macro:
 
 
 def _block_gain(measure, before, ahead, size, answers) -> np.ndarray:
-    """Expected gain of a block of `size` positions after `ahead`, `answers` of them answers in random order.
+    """Expected gain of a block of `size` positions after `ahead`, with `answers` answers in random order.
 
-    A position holds an answer with probability k / n, and then (j - 1)(k - 1)/(n - 1) of the j - 1
-    positions of the block ahead of it do (McSherry and Najork 2008).
+    A position holds an answer with probability k / n. Given this, (j - 1)(k - 1)/(n - 1) of the j - 1
+    positions of the block ahead of it hold answers on average (McSherry and Najork 2008).
     """
     k = measure.cutoff
     low, high = np.minimum(ahead, k), np.minimum(ahead + size, k)
@@ -150,9 +154,9 @@ def _block_gain(measure, before, ahead, size, answers) -> np.ndarray:
     return share * (constant * (harmonic[high] - harmonic[low]) + slope * (high - low))
 
 
-# Entries of one [blocks, positions] array of `first_place`.
+# Number of entries of one [blocks, positions] array of `first_place`.
 _ENTRIES = 2**20
-# Answers of a block up to which its moments come from repeated sums: none of them is above 10^300 then.
+# Up to this number of answers, a block's moments come from repeated sums, which then stay below 10^300.
 _FEW_ANSWERS = 32
 
 
@@ -164,11 +168,11 @@ def first_place(
     P(first at j) = C(n - j, k - 1) / C(n, k) for the j-th of n positions with k answers.
 
     Args:
-        metric: gives h of ahead + j.
-        ahead: positions ahead of the block.
+        metric: rank weight h, evaluated at ahead + j.
+        ahead: number of positions ahead of the block.
         size: n >= k.
         answers: k >= 1.
-        moments: 1: E[h] alone.
+        moments: 2 for E[h] and E[h^2] (default), 1 for E[h] alone.
     """
     result = np.zeros((moments, len(ahead)))
     if len(ahead) == 0:
@@ -182,7 +186,7 @@ def first_place(
     sums = prefix_sums(metric, padded_size((ahead + size).max()))[:moments]
     weight = np.diff(sums[0])
     top = several[(ahead[several] == 0) & (answers[several] <= _FEW_ANSWERS)]
-    # Work of the repeated sums, and of going through the positions of every block.
+    # Repeated sums are used if they take less work than a scan over the positions of every block.
     sizes = int(size[top].max(initial=0))
     if len(top) and 2 * sizes * int(answers[top].max()) < _reach(weight, ahead, size, answers)[top].sum():
         result[:, top] = _repeated_sums(sums[:, : sizes + 1], size[top], answers[top])
@@ -196,10 +200,10 @@ def first_place(
 def _repeated_sums(
     sums: Float[np.ndarray, "moments ranks"], size: np.ndarray, answers: np.ndarray
 ) -> Float[np.ndarray, "moments blocks"]:
-    """The moments of blocks at the top of their lists, with few answers, by summing k times.
+    """Moments of blocks at the top of their lists, with few answers, by summing k times.
 
-    G_k(n) = C(n, k) E_k(n) is the sum of G_(k - 1) over 0 .. n - 1, and G_1 the running sum of h: of all
-    n at once, without cancellation.
+    G_k(n) = C(n, k) E_k(n) is the sum of G_(k - 1) over 0 .. n - 1, and G_1 is the running sum of h. This
+    gives all n at once, without cancellation.
     """
     result = np.empty((len(sums), len(size)))
     level = sums.copy()
@@ -215,10 +219,10 @@ def _repeated_sums(
 def _by_position(
     weight: Float[np.ndarray, "ranks"], ahead: np.ndarray, size: np.ndarray, answers: np.ndarray
 ) -> Float[np.ndarray, "2 blocks"]:
-    """The moments of blocks by going through their positions, as far as they are likely to matter."""
+    """Moments of blocks by a scan over their positions, as far as these are likely to matter."""
     result = np.zeros((2, len(ahead)))
     reach = _reach(weight, ahead, size, answers)
-    # Rows of like length share an array.
+    # Rows of similar length share an array.
     order = np.argsort(reach)
     begin = 0
     while begin < len(order):
@@ -237,17 +241,17 @@ def _by_position(
 
 
 def _reach(weight: np.ndarray, ahead: np.ndarray, size: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Positions up to the last that has a weight, and up to where a first answer lies but for exp(-50)."""
+    """Number of positions to scan: up to the last with weight, or until probability exp(-50) is left."""
     last = int(np.flatnonzero(weight)[-1]) + 1 if weight.any() else 1
     likely = np.minimum(size - answers + 1, np.ceil(50 * size / answers).astype(np.int64) + 1)
     return np.minimum(likely, np.maximum(last - ahead, 1))
 
 
 def list_chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:
-    """Mean and variance of the measure of a list of each shape under random ranking, exact.
+    """Exact mean and variance of the measure of a list of each shape under random ranking.
 
-    AP by going down the first k positions with the distribution of the number of answers met so far, and the
-    first two moments of the sum of gains on each of its values.
+    AP is computed by going down the first k positions with the distribution of the number of answers seen so
+    far, and the first two moments of the sum of gains for each such number.
     """
     k = cases.answers
     n = cases.candidates + k - 1
@@ -266,8 +270,9 @@ def list_chance(measure: Macro, cases: Cases) -> Float[np.ndarray, "2 cases"]:
 def _discounted_moments(discounts: np.ndarray, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:
     """Mean and variance of the sum of discounts d over k of n positions, chosen at random.
 
-    Mean pi S1, variance pi (1 - pi) (S2 - (S1^2 - S2) / (n - 1)) with pi = k / n and S1, S2 sums of d and d^2
-    over the first positions: two positions both hold answers with covariance -pi (1 - pi) / (n - 1).
+    The mean is pi S1, the variance pi (1 - pi) (S2 - (S1^2 - S2) / (n - 1)), where pi = k / n and S1, S2 are
+    the sums of d and d^2 over the first positions, because the indicators of answers at two positions have
+    covariance -pi (1 - pi) / (n - 1).
     """
     depth = np.minimum(n, len(discounts)) - 1
     once, twice = np.cumsum(discounts)[depth], np.cumsum(discounts**2)[depth]
@@ -279,7 +284,7 @@ def _discounted_moments(discounts: np.ndarray, n: np.ndarray, k: np.ndarray) -> 
 def _precision_moments(depth: int, n: np.ndarray, k: np.ndarray) -> Float[np.ndarray, "2 cases"]:
     """E[X] and E[X^2] of X = sum of place / position over the answers in the first `depth` positions."""
     most = min(depth, int(k.max()))
-    met = np.arange(most + 1)  # answers met so far
+    met = np.arange(most + 1)  # number of answers seen so far
     probability = np.zeros((len(n), most + 1))
     probability[:, 0] = 1
     mean, square = np.zeros_like(probability), np.zeros_like(probability)

@@ -1,4 +1,4 @@
-"""Sums over the tasks of each query: what averages, chance levels and intervals are computed from."""
+"""Sums over the tasks of each query, from which averages, chance levels and intervals are computed."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -21,17 +21,17 @@ from owkg.ranks.tasks import Tasks
 
 
 class QuerySums(NamedTuple):
-    """Sums over the tasks of each query, of weights w and of the weights h of ranks.
+    """Sums over the tasks of each query, of weights w and of rank weights h.
 
-    Of one query each, or one entry for all where nothing but the totals is asked.
+    Arrays have one entry for each query, or a single entry if only totals are wanted.
 
     Attributes:
         weight: sum of w.
         value: sum of w h.
-        chance: sum of w E[h], ranks uniform on 1 .. N.
-        variance: sum of w^2 V[h], likewise.
+        chance: sum of w E[h], with ranks uniform on 1 .. N.
+        variance: sum of w^2 V[h], with ranks uniform on 1 .. N.
         best: sum of w h(1).
-        worst: sum of w h(N), over all queries.
+        worst: sum of w h(N) over all queries.
     """
 
     weight: Float[np.ndarray, "queries"]
@@ -42,23 +42,23 @@ class QuerySums(NamedTuple):
     worst: float
 
 
-# Logarithm of the largest power of a count that weights are computed with as it is.
+# Logarithm of the largest power of a count for which weights are computed without scaling.
 LARGEST_LOG = 200
 
 
 def task_weight(
     tasks: Tasks, weighting: Weighting, *, scaled: bool = True
 ) -> Float[np.ndarray, "tasks"] | None:
-    """The weight of each task; None: all 1.
+    """Weight of each task; None: all weights are 1.
 
     Args:
-        tasks: with what the weighting asks for.
-        weighting: beside the weight of each task.
-        scaled: whether very large and small weights are brought near 1, as only their ratios count; parts of
-            a table, whose sums are added, must not be.
+        tasks: ranking tasks, with the popularity that the weighting needs.
+        weighting: weighting, on top of each task's own weight.
+        scaled: True (default): very large and small weights are brought near 1, because only their ratios
+            count. Must be False for parts of a table, because their sums are added.
 
     Raises:
-        ValueError: if the weighting asks for a popularity that is not known.
+        ValueError: if the weighting needs a popularity that is not known.
     """
     weight = tasks.weight
     for name, counts, exponent in (
@@ -71,23 +71,23 @@ def task_weight(
         if counts is None:
             raise ValueError(
                 f"a metric that weighs by {name.replace('_', ' ')} needs the column {name} in the rank "
-                "table, or the graph that it is counted in (--kg, or owkg.ranks.annotated)."
+                "table, or the graph from which it is counted (--kg, or owkg.ranks.annotated)."
             )
         base = counts + (-1.0 if name == "negatives" else weighting.epsilon)
         if scaled and abs(exponent) * np.log(max(base.max(), 2.0)) > LARGEST_LOG:
-            # Only ratios count; with the largest at 1 no power overflows, nor do all of them vanish.
+            # Only ratios count. With the largest at 1, no power overflows, and not all of them vanish.
             base = base / (base.min() if exponent < 0 else base.max())
         factor = base**exponent
         weight = factor if weight is None else weight * factor
     largest = 1.0 if weight is None else weight.max()
     if weight is None or not scaled or largest == 0 or 1e-100 < largest < 1e100:
         return weight
-    # However little, it is some weight.
+    # A tiny weight stays above 0.
     return np.where(weight > 0, np.maximum(weight / largest, np.finfo(np.float64).tiny), 0.0)
 
 
 Reader = Callable[[Block], dict[Ties, QuerySums]]
-"""The parts of a measure, of each query of a block, under each tie rule."""
+"""Function from a block to the sums of a measure over each of its queries, under each tie rule."""
 
 
 def _total(values: np.ndarray) -> np.ndarray:
@@ -103,30 +103,34 @@ def reader(
     num_entities: int | None = None,
     scaled: bool = True,
 ) -> Reader | None:
-    """What gives the parts of a measure for the queries of any block of `whole`; its tables are made once.
+    """Function that gives the sums of a measure for the queries of any block of `whole`.
+
+    The tables of the measure are made once.
 
     Args:
-        measure: an averaged one: not a median, not a dispersion.
-        weighting: of the tasks.
+        measure: averaged measure, not a median or a dispersion.
+        weighting: weighting of the tasks.
         whole: all tasks.
-        rules: of ties.
-        num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
-        scaled: as of `task_weight`.
+        rules: tie rules.
+        num_entities: N of PROBE's rank transformer, for all tasks. None: the number of candidates of each
+            task.
+        scaled: as in `task_weight`.
 
     Returns:
-        None where the measure is macro and the queries have no one list (`queries.answers_of`).
+        The function; None if the measure is macro and the answers of some query do not form one list
+        (`queries.answers_of`).
     """
     if isinstance(measure, MACRO):
         return _macro_reader(measure, whole, rules, scaled)
     if not isinstance(measure, RankWeight | Probe):
-        raise ArgumentError("measure", f"must be an averaged one, got {measure!r}.")
+        raise ArgumentError("measure", f"must be an averaged measure, got {measure!r}.")
     metric = probe_loss(measure.sharpness) if isinstance(measure, Probe) else measure
     sizes = whole.cases.candidates
     mean, variance = rank_moments(metric, sizes)
     tables = rank_tables(metric, int(sizes.max()))
     first, scale, offset = float(tables.at(np.array([2]))[0]), None, 0.0
     if isinstance(measure, Probe):
-        # PROBE is 1 - g(r) / g(N): one for each weight, less what the scaled losses sum to.
+        # PROBE is 1 - g(r) / g(N): the sum of the weights minus the sum of the scaled losses.
         scale, offset, first = _probe_scale(metric, sizes, num_entities), 1.0, 1.0
         mean, variance = offset + scale * mean, scale**2 * variance
     weight = task_weight(whole.tasks, weighting, scaled=scaled)
@@ -173,7 +177,7 @@ def _macro_reader(
     rules = rules if whole.tasks.tied else rules[:1]
 
     def read(block: Block) -> dict[Ties, QuerySums]:
-        # A list weighs as its tasks do on average.
+        # The weight of a list is the mean weight of its tasks.
         own = None if weight is None else block.weights(Weighting(), weight)[1] / block.answers
         ones = np.ones(len(block.first)) if own is None else own
 
@@ -196,12 +200,12 @@ def _macro_reader(
 
 
 def _probe_scale(loss: RankWeight, sizes: np.ndarray, num_entities: int | None) -> np.ndarray:
-    """-1 / g(N): PROBE's score of rank r is 1 - g(r) / g(N); with one candidate it is 1."""
+    """Scale -1 / g(N) of PROBE's score 1 - g(r) / g(N) at rank r; with one candidate the score is 1."""
     if num_entities is not None:
         if num_entities < sizes.max():
             raise ArgumentError(
                 "num_entities",
-                f"must be at least the candidates of every task, {int(sizes.max())}, got {num_entities}.",
+                f"must be at least the most candidates of a task, {int(sizes.max())}, got {num_entities}.",
             )
         sizes = np.full(len(sizes), num_entities)
     last = rank_weights(loss, sizes)
@@ -218,19 +222,22 @@ def query_sums_by_ties(
     num_entities: int | None = None,
     histograms: dict[Any, np.ndarray] | None = None,
 ) -> dict[Ties, QuerySums] | None:
-    """The sums of a measure under each tie rule; only `value` differs between them.
+    """Sums of a measure under each tie rule; only `value` differs between tie rules.
 
     Args:
-        measure: an averaged one: not a median, not a dispersion.
-        weighting: of the tasks.
-        tasks: at least one.
-        rules: of ties.
-        by_query: False: only the totals, arrays of one entry.
-        num_entities: N of PROBE's rank transformer, for all tasks; their candidates when None.
-        histograms: kept between calls with the same tasks and weighting, so that ranks are counted once.
+        measure: averaged measure, not a median or a dispersion.
+        weighting: weighting of the tasks.
+        tasks: at least one ranking task.
+        rules: tie rules.
+        by_query: True: sums over each query; False: only totals, as arrays of one entry.
+        num_entities: N of PROBE's rank transformer, for all tasks. None: the number of candidates of each
+            task.
+        histograms: dictionary kept between calls with the same tasks and weighting, so that ranks are counted
+            once.
 
     Returns:
-        None where the measure is macro and the queries have no one list (`queries.answers_of`).
+        The sums by tie rule; None if the measure is macro and the answers of some query do not form one list
+        (`queries.answers_of`).
     """
     own = tasks.tasks if isinstance(tasks, Block) else tasks
     if not by_query and isinstance(measure, RankWeight) and has_table(own.candidates.max()):
@@ -255,7 +262,7 @@ def _in_all(
     rules: tuple[Ties, ...],
     histograms: dict[Any, np.ndarray],
 ) -> dict[Ties, QuerySums]:
-    """Sums over all tasks: how much weight lies on each rank is counted once, for every metric."""
+    """Sums over all tasks; the weight on each rank is counted once for all metrics."""
     weight = task_weight(tasks, weighting)
     size = int(tasks.candidates.max()) + 1
 
@@ -290,20 +297,22 @@ def _in_all(
 
 
 class QueryMoments(NamedTuple):
-    """Sums over queries of the parts, and of their products: all that a standard error takes.
+    """Sums over queries of the parts of `QuerySums` and of their products, enough for a standard error.
 
-    The parts are in the order of `QuerySums`: weight, value, chance, variance, best. Each but the weight is
-    taken less its mean times the weight in `gram` and `heavy`, so that large parts that differ little keep
-    their digits.
+    The parts are in the order of `QuerySums`: weight, value, chance, variance, best. In `gram` and `heavy`,
+    each part except the weight is reduced by its mean times the weight, so that large parts that differ
+    little keep their digits.
 
     Attributes:
-        totals: sum of each part, as it is.
-        gram: sum of the product of each two, less the product of their sums over the number of queries.
+        totals: sum of each part, not reduced.
+        gram: for each pair of parts, the sum of their product minus the product of their sums divided by the
+            number of queries.
         worst: as in `QuerySums`.
-        queries: how many; 1 where only totals are known.
-        effective: how many queries of equal weight say as much (Kish 1965), (sum w)^2 / sum w^2.
-        heaviest: the largest share of the weight that one query has.
-        heavy: the parts of the heaviest queries, at most `HEAVY`, where weights differ.
+        queries: number of queries; 1 if only totals are known.
+        effective: number of queries of equal weight that carry as much information (Kish 1965), (sum w)^2 /
+            sum w^2.
+        heaviest: largest share of the weight that one query has.
+        heavy: parts of the heaviest queries, at most `HEAVY` of them, if weights differ.
     """
 
     totals: Float[np.ndarray, "5"]
@@ -315,23 +324,24 @@ class QueryMoments(NamedTuple):
     heavy: Float[np.ndarray, "heavy 5"]
 
     def centred(self, slope: Float[np.ndarray, "5"]) -> Float[np.ndarray, "5"]:
-        """The slope of a number in the parts that `gram` has, from that in the totals."""
+        """Slope of a number in the parts as `gram` has them, from its slope in the totals."""
         return np.concatenate([[slope[0] + _means(self.totals) @ slope], slope[1:]])
 
     def heavy_share(self, slope: Float[np.ndarray, "5"]) -> float:
-        """The share of the variance of a number that its heaviest queries carry, if they differ from others.
+        """Share of the variance of a number that its heaviest queries carry, if they differ from the rest.
 
-        These are ten queries, or a tenth of all if that is less. 0 unless the ratio of their sums and that of
-        the others are more than two standard errors apart. If the number depends on the weight of a query, a
-        sample without the heaviest queries of its kind misses more than its standard error says.
+        The heaviest queries are ten, or a tenth of all queries if that is fewer. The share is 0 unless the
+        ratio of their sums and the same ratio of all other queries are more than two standard errors apart.
+        If the number depends on the weight of a query, the true error is larger than the standard error in a
+        sample that misses queries as heavy as these.
 
         Args:
-            slope: of the number in the totals.
+            slope: slope of the number in the totals.
         """
         most = min(HEAVY - 1, max(1, self.queries // 10))
         if len(self.heavy) <= most or self.queries < 4:
             return 0.0
-        # Of equally heavy queries all or none, so that their order does not matter.
+        # Equally heavy queries are taken together or not at all, so that their order does not matter.
         some = self.heavy[self.heavy[:, 0] > self.heavy[most, 0] * (1 + 1e-9)]
         if not len(some):
             return 0.0
@@ -344,7 +354,7 @@ class QueryMoments(NamedTuple):
         total, queries = float(slope[0] * self.totals[0]), self.queries
         ratio, other = each.sum() / weight.sum(), (total - each.sum()) / rest
         own = np.sum((each - ratio * weight) ** 2) * len(some) / max(len(some) - 1, 1) / weight.sum() ** 2
-        # Squares of the others, around their own ratio, from those of all.
+        # Squares of the other queries around their own ratio, from the squares of all queries.
         square = variance + total**2 / queries - each @ each
         crossed = float(slope @ self.gram[:, 0]) + total * self.totals[0] / queries - each @ weight
         weights = self.gram[0, 0] + self.totals[0] ** 2 / queries - weight @ weight
@@ -355,25 +365,26 @@ class QueryMoments(NamedTuple):
 
 
 def _added(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum of arrays of one shape, in pairs."""
+    """Sum of arrays of one shape, added in pairs."""
     return np.stack(arrays, axis=-1).sum(axis=-1)
 
 
 def _means(totals: Float[np.ndarray, "parts"]) -> Float[np.ndarray, "parts"]:
-    """What the parts are centred on, in units of the weight; 0 for the weight."""
+    """Means that the parts are centred on, in units of the weight; 0 for the weight."""
     means = totals / totals[0] if totals[0] > 0 else np.zeros(len(totals))
     means[0] = 0
     return means
 
 
 class Products(NamedTuple):
-    """Sums over some queries of the parts, and of their products: what `QueryMoments` are made of.
+    """Sums over some queries of the parts and of their products; `QueryMoments` are made from them.
 
     Attributes:
         totals: sum of each part.
-        products: sum of the product of each two, each but the weight less its mean times the weight.
-        heaviest: the largest weight.
-        heavy: the parts of the heaviest queries as they are, at most `HEAVY`, where weights differ.
+        products: sum of the product of each pair of parts, each except the weight reduced by its mean times
+            the weight.
+        heaviest: the largest weight of a query.
+        heavy: parts of the heaviest queries, not reduced, at most `HEAVY` of them, if weights differ.
     """
 
     totals: Float[np.ndarray, "5"]
@@ -383,7 +394,7 @@ class Products(NamedTuple):
 
     @classmethod
     def of(cls, several: Sequence["Products"]) -> "Products":
-        """Those of all queries, from those of some."""
+        """Products of all queries, from the products of groups of queries."""
         totals = _added([one.totals for one in several])
         products = _added([one._around(_means(totals)) for one in several])
         heavy = np.concatenate([one.heavy for one in several])
@@ -392,24 +403,24 @@ class Products(NamedTuple):
 
     @classmethod
     def of_one(cls, totals: Float[np.ndarray, "5"]) -> "Products":
-        """Those of a single query with such sums."""
+        """Products of a single query with these sums."""
         return cls(totals, np.diag([float(totals[0]) ** 2, 0, 0, 0, 0]), float(totals[0]), np.empty((0, 5)))
 
     def _around(self, means: Float[np.ndarray, "5"]) -> Float[np.ndarray, "5 5"]:
-        """The products of the parts less other means times the weight."""
+        """Products of the parts, each reduced by other means times the weight."""
         more = _means(self.totals) - means
         crossed = np.outer(more, self.products[0])
         return self.products + crossed + crossed.T + np.outer(more, more) * self.products[0, 0]
 
     def moments(self, worst: float, queries: int) -> QueryMoments:
-        """The moments of so many queries, once these are all."""
+        """Moments of this many queries, once all of them are included."""
         totals, products, heaviest, heavy = self
         if not totals[0] > 0:
             return QueryMoments(totals, products, worst, queries, 0.0, 0.0, np.empty((0, 5)))
         effective = totals[0] ** 2 / products[0, 0]
         gram = products.copy()
         gram[0, 0] -= totals[0] ** 2 / queries
-        if queries * heaviest <= totals[0] * (1 + 1e-12):  # all weigh the same, and nothing varies with it
+        if queries * heaviest <= totals[0] * (1 + 1e-12):  # equal weights: nothing varies with them
             gram[0] = gram[:, 0] = 0
             heavy = np.empty((0, 5))
         share = float(heaviest / totals[0])
@@ -420,10 +431,10 @@ class Products(NamedTuple):
 _ORDER = [1, 0, 2, 3, 4]  # value, weight, ... -> weight, value, ...
 
 HEAVY = 11
-"""Heaviest queries whose parts are kept: ten, and the next one."""
+"""Number of heaviest queries whose parts are kept: ten, and the next one."""
 
 _Heavy = list[tuple[np.ndarray, np.ndarray]]
-"""Weights of queries, and which are the heaviest: found once for all measures of one weighting."""
+"""Weights of queries and indices of the heaviest, found once for all measures of one weighting."""
 
 
 def _heaviest(weight: Float[np.ndarray, "queries"], known: _Heavy) -> Int[np.ndarray, "heavy"]:
@@ -438,13 +449,13 @@ def _heaviest(weight: Float[np.ndarray, "queries"], known: _Heavy) -> Int[np.nda
 
 
 def _products(by_ties: dict[Ties, QuerySums], known: _Heavy | None = None) -> dict[Ties, Products]:
-    """What the rules share is summed once."""
+    """Products under each tie rule; sums that the tie rules share are computed once."""
     any_parts = next(iter(by_ties.values()))
     shared = np.stack([any_parts.weight, any_parts.chance, any_parts.variance, any_parts.best])
     sums = shared.sum(axis=1)
     at = _heaviest(any_parts.weight, [] if known is None else known)
     heaviest, heavy = float(any_parts.weight.max()), shared[:, at]
-    # Centred: of large parts that differ little, squares would lose the digits that differ.
+    # Centred: squares of large parts that differ little would lose the digits that differ.
     shared[1:] -= _means(sums)[1:, None] * any_parts.weight
     of_shared = _products_of(shared, shared)
     found: dict[int, Products] = {}
@@ -464,10 +475,10 @@ def _products(by_ties: dict[Ties, QuerySums], known: _Heavy | None = None) -> di
 def _products_of(
     one: Float[np.ndarray, "rows queries"], other: Float[np.ndarray, "columns queries"]
 ) -> Float[np.ndarray, "rows columns"]:
-    """The sum over queries of the product of each two.
+    """Sum over queries of the product of each pair of rows.
 
-    Summed in pairs, for most of it cancels in the end: einsum and BLAS leave errors a hundred times as large.
-    BLAS also wakes its threads for every one of these small products.
+    The sum is pairwise because most of it cancels in the end: einsum and BLAS leave errors a hundred times as
+    large. BLAS would also wake its threads for each of these small products.
     """
     found = np.empty((len(one), len(other)))
     for i, row in enumerate(one):
@@ -477,25 +488,25 @@ def _products_of(
 
 
 def moments_of(by_ties: dict[Ties, QuerySums]) -> dict[Ties, QueryMoments]:
-    """The moments of the parts of all queries, under each tie rule."""
+    """Moments of the parts of all queries, under each tie rule."""
     found = _products(by_ties)
     return {rule: found[rule].moments(parts.worst, len(parts.weight)) for rule, parts in by_ties.items()}
 
 
 def products_by_block(readers: Sequence[Reader], whole: Block) -> list[tuple[dict[Ties, Products], float]]:
-    """What the moments of several measures are made of, with one block in memory for each processor.
+    """Products of several measures, with one block in memory for each processor.
 
     The blocks, and the order in which they are added, depend on the tasks alone.
 
     Returns:
-        Of each measure, the products under each tie rule, and what all tasks at their worst sum to.
+        For each measure, the products under each tie rule, and the sum over all tasks at their worst ranks.
     """
 
     def of_block(block: Block) -> list[tuple[dict[Ties, Products], float]]:
         found, known = [read(block) for read in readers], []
         return [(_products(parts, known), next(iter(parts.values())).worst) for parts in found]
 
-    # Blocks are not kept: what they have counted is as large as the tasks.
+    # Blocks are not kept, because their cached sums are as large as the tasks.
     parts = blocks(whole)
     if whole.num_queries <= 1000:  # threads take longer to start
         done = list(map(of_block, parts))

@@ -1,7 +1,7 @@
 """Registry of metrics: each entry is a metric with its names, formula, chance level and source.
 
 The rank weights come from `owkg.rank_weights.registry`, the gains over lists from `list_gains`. The parser of
-names, the listing, the near names of errors and PyKEEN's keys are derived from the entries.
+names, the listing, the suggestions in errors and PyKEEN's keys are derived from the entries.
 """
 
 from typing import Any
@@ -85,7 +85,7 @@ METRICS = Registry(
     Entry(
         "macro-map@K",
         "macro-map@20",
-        "mean over queries of sum of i/p_i over p_i <= K, over the answers; p_i position of the i-th",
+        "mean over queries of (sum of i/p_i over p_i <= K) / (number of answers); p_i position of the i-th",
         "[0, 1]",
         "larger",
         "closed",
@@ -95,16 +95,16 @@ METRICS = Registry(
     ),
     *map(_of_gain, GAINS.values()),
     _spread(Spread.COUNT, "n", ("rank-count",), low="[1, inf)"),
-    _spread(Spread.STANDARD_DEVIATION, "of r", ("rank-std", "std")),
-    _spread(Spread.VARIANCE, "of r", ("rank-var", "var")),
+    _spread(Spread.STANDARD_DEVIATION, "standard deviation of r", ("rank-std", "std")),
+    _spread(Spread.VARIANCE, "variance of r", ("rank-var", "var")),
     _spread(Spread.MEDIAN_ABSOLUTE_DEVIATION, "1.4826 median of |r - median|", ("rank-mad", "mad")),
     _spread(Spread.MAX_RANK, "max of r, power-mean@inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
     _spread(Spread.MIN_RANK, "min of r, power-mean@-inf", (), low="[1, N]", source=f"{_HOYT}, Table 3"),
 )
-"""Metrics that are made of no other, beside the micro means of rank weights."""
+"""Metrics that are not built from other metrics, in addition to the micro means of rank weights."""
 
 PLAIN = Registry(RANK_WEIGHTS, METRICS)
-"""Metrics that are made of no other."""
+"""All metrics that are not built from other metrics."""
 
 OF_RANK_WEIGHTS = Registry(
     Entry(
@@ -129,7 +129,7 @@ OF_RANK_WEIGHTS = Registry(
         measures.macro,
     ),
 )
-"""Metrics of a rank weight M."""
+"""Metrics built from a rank weight M."""
 
 
 def _ratio_or_index(metric: Metric) -> Metric:
@@ -140,7 +140,7 @@ ADJUSTED = Registry(
     Entry(
         "aM",
         "amr",
-        "M / E, of M better small",
+        "M / E, if small M is better",
         "[0, inf)",
         "smaller",
         "as M",
@@ -151,7 +151,7 @@ ADJUSTED = Registry(
     Entry(
         "aM",
         "amrr",
-        "(M - E)/(B - E), of M better large",
+        "(M - E)/(B - E), if large M is better",
         "(-inf, 1]",
         "larger",
         "as M",
@@ -161,7 +161,7 @@ ADJUSTED = Registry(
     Entry(
         "aMi",
         "amri",
-        "(M - E)/(B - E), of M better small",
+        "(M - E)/(B - E), if small M is better",
         "(-inf, 1]",
         "larger",
         "as M",
@@ -191,17 +191,17 @@ ADJUSTED = Registry(
         lambda metric: adjusted(metric, Adjustment.CDF),
     ),
 )
-"""Metrics of any plain metric M with chance taken out."""
+"""Plain metrics M adjusted for chance."""
 
 LISTING = Registry(PLAIN, OF_RANK_WEIGHTS, ADJUSTED)
 """All metrics."""
 
-# PyKEEN's synonyms that no entry makes.
+# PyKEEN's synonyms that follow from no entry.
 _SYNONYMS = {
     "power-mean@inf": "max-rank",
     "power-mean@-inf": "min-rank",
     "aamr": "amr",
-    "adjusted-hits-at-k": "ahits@10",  # PyKEEN's K, where its key names none
+    "adjusted-hits-at-k": "ahits@10",  # PyKEEN's K if its key names none
     "z-hits-at-k": "zhits@10",
     "aamri": "amri",
     "gmri": "agmri",
@@ -210,26 +210,30 @@ _SYNONYMS = {
 
 
 def adjusted(metric: Metric, adjustment: Adjustment | str) -> Metric:
-    """`metric` with chance taken out.
+    """Metric adjusted for chance.
 
-    The name is `z` and the plain name for z, `cdf-z` before it for its normal cdf; `a` and the plain name for
-    the index of a metric that is better large, and for the ratio of one that is better small, whose index
-    ends in `i`: amrr, amr, amri.
+    The name is `z` and the plain name for z, and `cdf-z` and the plain name for the normal cdf of z. It is
+    `a` and the plain name for the index of a metric that is better large (amrr), and for the ratio of a
+    metric that is better small (amr), whose index ends in `i` (amri).
+
+    Args:
+        metric: plain metric.
+        adjustment: "ratio", "index", "z" or "cdf"; "none" returns `metric` itself.
 
     Raises:
-        ValueError: if the metric is adjusted already, has no chance level (count, dispersion), or the
-            ratio is asked of a metric that is better large.
+        ValueError: if the metric is adjusted already, has no chance level (count, dispersion), or the ratio
+            is asked for a metric that is better large.
     """
     _is_metric(metric)
     if adjustment not in list(Adjustment):
-        raise ArgumentError("adjustment", f"must be of {', '.join(Adjustment)}, got {adjustment!r}.")
+        raise ArgumentError("adjustment", f"must be one of {', '.join(Adjustment)}, got {adjustment!r}.")
     adjustment = Adjustment(adjustment)
     if metric.adjustment is not Adjustment.NONE or isinstance(metric.measure, Dispersion):
         raise ValueError(f"{metric.name} cannot be adjusted for chance.")
     if adjustment is Adjustment.NONE:
         return metric
     if adjustment is Adjustment.RATIO and metric.larger_is_better:
-        raise ValueError(f"the ratio to chance is of metrics that are better small, not of {metric.name}.")
+        raise ValueError(f"the ratio to chance needs a metric that is better small, got {metric.name}.")
     ending = "i" if adjustment is Adjustment.INDEX and not metric.larger_is_better else ""
     beginning = {Adjustment.Z: "z", Adjustment.CDF: "cdf-z"}.get(adjustment, "a")
     return Metric(f"{beginning}{metric.name}{ending}", metric.measure, metric.weighting, adjustment)
@@ -237,11 +241,11 @@ def adjusted(metric: Metric, adjustment: Adjustment | str) -> Metric:
 
 def _is_metric(metric: object) -> None:
     if not isinstance(metric, Metric):
-        raise ArgumentError("metric", f"must be of owkg.metrics.metric, got {metric!r}.")
+        raise ArgumentError("metric", f"must be a metric, as from owkg.metrics.metric, got {metric!r}.")
 
 
 def _plain(name: str, folded: str) -> Metric | None:
-    """The unadjusted metric of that name."""
+    """Unadjusted metric of that name; None if there is none."""
     if found := rank_weight_or_none(name, folded):
         return measures.micro(found)
     for entry in METRICS:
@@ -268,13 +272,13 @@ def _found(name: str, folded: str) -> Metric | None:
 
 
 def metric(name: str) -> Metric:
-    """The metric of ranks of that name; case, `_` against `-`, and the common aliases do not matter.
+    """Metric of ranks with a given name; case does not matter, nor does `_` in place of `-`.
 
     Args:
-        name: as `owkg metrics --list` prints them, or an alias, PyKEEN's among them.
+        name: name that `owkg metrics --list` prints, or an alias, PyKEEN's names included.
 
     Raises:
-        ValueError: for an unknown name (the message names the near ones), or a bad parameter.
+        ValueError: if the name is unknown (the message lists similar names), or a parameter is out of range.
 
     Examples:
         >>> metric("adjusted_arithmetic_mean_rank_index").name, metric("AHits_at_10").name
@@ -288,32 +292,31 @@ def metric(name: str) -> Metric:
         word, at, cutoff = folded.partition("@")
         if word in _IR:
             meant = f"did you mean {_IR[word]}@{cutoff if at else 10}?"
-            raise ValueError(
-                f"unknown metric {name!r}: {meant} Of TREC runs, `owkg ir` has measures of lists."
-            )
+            raise ValueError(f"unknown metric {name!r}: {meant} For TREC runs, use `owkg ir`.")
         raise unknown_name(name, LISTING, "owkg metrics --list shows all.", _MORE)
     return found
 
 
-# What `register_metric` has added, by name.
+# Entries that `register_metric` has added, by name.
 _OWN: dict[str, Entry] = {}
 
 
 def register_metric(entry: Entry | ListGain) -> None:
-    """Adds a metric of one's own: from now on its name works wherever those of owkg do, and it is listed.
+    """Adds a user-defined metric: its name then works wherever owkg's own do, and the metric is listed.
 
-    That is in `evaluate`, `compare`, `audit`, all commands and, of a rank weight that is a plain mean and
-    written with `jax.numpy`, in theory and simulation. Commands import the modules that the environment
-    variable `OWKG_PLUGINS` names first. One of the same name that was registered before is replaced.
+    It works in `evaluate`, `compare`, `audit` and all commands. A rank weight that is a plain mean and
+    written with `jax.numpy` also works in theory and simulation. Commands first import the modules that the
+    environment variable `OWKG_PLUGINS` names. An entry registered earlier under the same name is replaced.
 
     Args:
-        entry: whose `make` gives a `RankWeight`, of which there are then the micro mean, macro-, strat- and
-            the adjusted forms; or a `Metric`; or an `owkg.ir.Measure` of judged lists, for TREC runs. Or a
+        entry: entry whose `make` returns a `RankWeight`, which gives the micro mean, macro-, strat- and the
+            adjusted forms; a `Metric`; or an `owkg.ir.Measure` of judged lists, for TREC runs. Or a
             `ListGain`, which becomes macro-NAME@K.
 
     Raises:
-        ValueError: if it is none, its name or an alias is that of another metric, its example is none of
-            it, what it makes is no metric, has another name, or is better in the other direction.
+        ValueError: if `entry` is not such an entry, its name or an alias belongs to another metric, its
+            example does not match its name, or the object it makes is not a metric, has another name, or is
+            better in the other direction.
 
     Examples:
         >>> from owkg.rank_weights import RankWeight
@@ -328,9 +331,9 @@ def register_metric(entry: Entry | ListGain) -> None:
     if isinstance(entry, ListGain):
         entry = _of_gain(entry)
     if not isinstance(entry, Entry) or not all(isinstance(text, str) for text in entry[:7]):
-        raise ArgumentError("entry", f"must be of owkg.metrics.Entry or ListGain, got {entry!r}.")
+        raise ArgumentError("entry", f"must be an owkg.metrics.Entry or ListGain, got {entry!r}.")
     if entry.better not in ("larger", "smaller", "-"):
-        raise ArgumentError("entry", f"must be better larger, smaller or -, got {entry.better!r}.")
+        raise ArgumentError("entry", f"must have `better` larger, smaller or -, got {entry.better!r}.")
     if not isinstance(entry.aliases, tuple) or not callable(entry.make):
         raise ArgumentError("entry", "must have a tuple of aliases, and a function that makes the metric.")
     if any(word != folded_name(word) or not word or "," in word for word in entry.words):
@@ -341,12 +344,12 @@ def register_metric(entry: Entry | ListGain) -> None:
         if before is not None and next(before.matches(folded_name(word)), None) is not None:
             continue
         if found := _found(word, folded_name(word)) or measure(word):
-            raise ArgumentError("entry", f"must have names of its own, got {word!r}, which is {found.name}.")
+            raise ArgumentError("entry", f"must have unused names, got {word!r}, which is {found.name}.")
     texts = next(entry.matches(folded_name(entry.example)), None)
     if texts is None:
         raise ArgumentError("entry", f"must have an example of {entry.name!r}, got {entry.example!r}.")
     if gain is not None:
-        GAINS[gain.name] = gain  # whose name is of no gain of owkg, as the names above are not
+        GAINS[gain.name] = gain  # the checks above exclude the name of a gain of owkg
     try:
         made = entry.made(entry.example, texts)
     except TypeError as error:
@@ -359,7 +362,9 @@ def register_metric(entry: Entry | ListGain) -> None:
     if isinstance(made, RankWeight):
         probed(made)
     if entry.better != "-" and getattr(made, "larger_is_better", True) != (entry.better == "larger"):
-        raise ArgumentError("entry", f"says that {entry.better} is better; what it makes says otherwise.")
+        raise ArgumentError(
+            "entry", f"must make a metric for which {entry.better} is better, got one for which it is not."
+        )
     unregister_metric(entry.name)
     if gain is not None:
         GAINS[gain.name] = gain
@@ -368,7 +373,7 @@ def register_metric(entry: Entry | ListGain) -> None:
 
 
 def _gain_checked(gain: ListGain) -> ListGain:
-    """A gain over lists, tried on a few positions; ValueError if it gives no finite numbers."""
+    """Gain over lists, tested on a few positions; raises ValueError if its numbers are not finite."""
     if not isinstance(gain.name, str) or not callable(gain.discount) or not callable(gain.ideal):
         raise ArgumentError("entry", f"must have a name, a discount and an ideal, got {gain!r}.")
     with np.errstate(all="ignore"):
@@ -384,7 +389,7 @@ def _gain_checked(gain: ListGain) -> ListGain:
 
 
 def unregister_metric(name: str) -> None:
-    """Takes out what `register_metric` has added under a name; nothing where there is no such."""
+    """Removes an entry that `register_metric` has added; does nothing if the name was not registered."""
     entry = _OWN.pop(name, None)
     if entry is not None:
         GAINS.pop(name.removeprefix("macro-").partition("@")[0], None)
@@ -392,12 +397,12 @@ def unregister_metric(name: str) -> None:
             registry.remove(entry)
 
 
-# Names near which an unknown one may be, beside those of the entries.
+# Further names that errors may suggest, in addition to the names of the entries.
 _MORE = (
     *("hits@1", "hits@3", "hits@5", "ahits@1", "ahits@10", "agmri", "zmr", "zgmr", "zhits@1", "zhits@10"),
     *("adjusted-mean-rank", "adjusted-mean-rank-index", "adjusted-hits-at-10", "macro-hits@10"),
 )
-# What a word of information retrieval is of a rank table.
+# Metrics of rank tables by their names in information retrieval.
 _IR = {
     **dict.fromkeys(("map", "ap"), "macro-map"),
     "ndcg": "macro-ndcg",
@@ -409,7 +414,7 @@ _IR = {
 
 
 def pykeen_key(metric: Metric) -> str | None:
-    """PyKEEN's key of a metric: `inverse_harmonic_mean_rank` of mrr; None where PyKEEN has none."""
+    """PyKEEN's key of a metric, such as `inverse_harmonic_mean_rank` for mrr; None if PyKEEN has none."""
     _is_metric(metric)
     for entry in PLAIN:
         if not entry.pykeen or metric.weighting != measures.EQUAL:

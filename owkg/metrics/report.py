@@ -43,15 +43,15 @@ _BY_POPULARITY = ("probe@1,0.5", "probe@0.5,0.5", "strat-mrr@0.5")
 _MACRO = ("macro-mrr", *(f"macro-hits@{k}" for k in _HITS), "macro-map@20", "macro-ndcg@20")
 _SPREAD = ("count",)
 Source = RankTable | pl.DataFrame | tuple[Tasks, pl.DataFrame] | RankDataset
-"""Ranks: a table, what `tasks_of` returns of one, or a dataset."""
+"""Ranks: a table, the result of `tasks_of` for a table, or a dataset."""
 
-# Random test sets for the chance level of a group, where it has to be drawn; there may be hundreds of groups.
+# Random test sets for the chance level of a group that has to be drawn; there may be hundreds of groups.
 _GROUP_DRAWS = 2**13
 _GROUPED = ("mrr", "hits@1", "hits@10", "amri", "amrr", "ahits@10", "macro-mrr")
 
 
 def default_metrics(*, popularity: bool) -> list[Metric]:
-    """What is reported when nothing else is asked.
+    """Metrics that are reported by default.
 
     Args:
         popularity: whether the popularity of the answers is known.
@@ -61,33 +61,33 @@ def default_metrics(*, popularity: bool) -> list[Metric]:
 
 
 def default_group_metrics() -> list[Metric]:
-    """What is reported of each relation, category or popularity when nothing else is asked."""
+    """Metrics that are reported by default for each relation, category or popularity."""
     return [metric(name) for name in _GROUPED]
 
 
 def report(source: Source, metrics: Iterable[Metric] | None = None, **options: Any) -> pl.DataFrame:
-    """Every metric of a rank table, for each model, side and tie rule, and for each group of its tasks.
+    """Metrics of a rank table for each model, side and tie rule, and for each group of its tasks.
 
-    The values of a model with several seeds are means over them, its intervals are over queries and seeds.
+    Values of a model with several seeds are means over seeds, and its intervals are over queries and seeds.
 
-    A dataset is read a part at a time: its rows are written to a temporary folder, queries whole in one
-    part. Sums over queries are added over the parts, and medians come from counts of ranks.
-    Memory grows with the entities, the answers of the largest query and the groups, not with the rows. Left
-    out (null) are chance levels that are drawn, of more than a million tasks: power means, functions of
-    weighted means but the geometric.
+    A dataset is read a part at a time: its rows are written to a temporary folder so that each query lies in
+    one part. Sums over queries are added over the parts, and medians come from counts of ranks. Memory grows
+    with the entities, the answers of the largest query and the groups, not with the rows. Chance levels that
+    have to be drawn are left out (null) for more than a million tasks: power means, and functions of weighted
+    means except the geometric.
 
     Args:
-        source: a rank table; checked. Or what `tasks_of` returns, of whose rows `side` is needed, and where
-            they are there `model`, `seed` and the columns of `by`. Each model is reported by itself. Or a
-            dataset, whose files are read twice.
-        metrics: what to compute; `default_metrics` when None.
-        options: of `report_and_sizes`.
+        source: rank table, which is validated; or the result of `tasks_of`, whose rows must have the column
+            `side` and may have `model`, `seed` and the columns of `by`; or a dataset, whose files are read
+            twice. Each model is reported separately.
+        metrics: metrics to compute. None: `default_metrics`.
+        options: as in `report_and_sizes`.
 
     Returns:
         One row for each model, group, side, tie rule and metric, with the columns `model` (null without
-        one), `by` and `group` (null for the whole table), `side`, `ties`, `metric`, the fields of
-        `Estimate` (null where there is no number), `tasks` and `queries`. Without a model of several seeds
-        `seeds` and `deviation_over_seeds` are left out.
+        models), `by` and `group` (null for the whole table), `side`, `ties`, `metric`, the fields of
+        `Estimate` (null if there is no number), `tasks` and `queries`. `seeds` and `deviation_over_seeds` are
+        present only if some model has several seeds.
 
     Raises:
         ValueError: as `report_and_sizes`.
@@ -106,30 +106,31 @@ def report_and_sizes(
     on_progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> tuple[pl.DataFrame, tuple[int, int]]:
-    """What `report` returns, and the numbers of tasks and of tied tasks.
+    """Result of `report`, and the numbers of tasks and of tied tasks.
 
     Args:
-        source: of `report`.
-        metrics: likewise.
-        by: a `Breakdown` or several; each divides the tasks by itself.
-        group_metrics: what to compute of each group; `metrics`, or `default_group_metrics` where
-            these are None.
-        sides: of head, tail, relation, and both of head and tail; sides that the table lacks are left out. A
-            table of predicted relations alone is reported as that side, whichever are named.
-        graph: adds popularity and category to a dataset, as `owkg.ranks.annotated`; None: nothing is added.
-        on_progress: called with (done, total) groups of a table, rows of a dataset, each of which is gone
-            through two or three times.
-        options: of `evaluate`; of a dataset, but for the bootstrap.
+        source: as in `report`.
+        metrics: as in `report`.
+        by: one `Breakdown` or several; each divides the tasks separately. Default: none.
+        group_metrics: metrics to compute for each group. None: `metrics`, or `default_group_metrics` if these
+            are None as well.
+        sides: "head", "tail", "relation", and "both" for heads and tails; sides that the table lacks are left
+            out. A table with only predicted relations is reported as side "relation", whatever `sides` is.
+        graph: graph that adds popularity, categories and half-links to a dataset, as `owkg.ranks.annotated`
+            does. None: nothing is added.
+        on_progress: function called with (done, total) groups of a table, or rows of a dataset; a dataset's
+            rows count two or three times, once per pass.
+        options: options of `evaluate`; for a dataset, without the bootstrap.
 
     Raises:
-        ValueError: as `owkg.ranks.validated` and `evaluate`, or if a breakdown needs a column that the
-            table lacks, or the seeds of a model rank different tasks. Of a dataset naming the files, if a
-            task stands in two of them; if there is too little memory or disk, or intervals are to come from
-            the bootstrap.
+        ValueError: as `owkg.ranks.validated` and `evaluate`; if a breakdown needs a column that the table
+            lacks, or the seeds of a model rank different tasks. For a dataset, naming the files, also if a
+            task occurs in two of them, memory or disk is too small, or intervals should come from the
+            bootstrap.
     """
     for side in sides:
         if side not in SIDES:
-            raise ArgumentError("sides", f"must be of {', '.join(SIDES)}, got {side!r}.")
+            raise ArgumentError("sides", f"must be from {', '.join(SIDES)}, got {side!r}.")
     breakdowns = breakdowns_named(by)
     if not isinstance(source, tuple | RankDataset):
         source = tasks_of(source)
@@ -162,69 +163,69 @@ def report_and_sizes(
     if not frames:
         raise ArgumentError("sides", f"must name a side that the table has, got {', '.join(sides)}.")
     if in_parts and left_out:
-        said = f"they would be drawn of more than {MOST_DRAWN:,} tasks"
-        warnings.warn(f"{fold.name}: {left_out:,} chance levels are left out: {said}.", stacklevel=2)
+        why = f"because they would have to be drawn for more than {MOST_DRAWN:,} tasks"
+        warnings.warn(f"{fold.name}: {left_out:,} chance levels are left out, {why}.", stacklevel=2)
     made = pl.concat(frames)
     sizes = fold.tasks, fold.tied
     return made if made["seeds"].count() else made.drop("seeds", "deviation_over_seeds"), sizes
 
 
 def warn_bounded(source: object, rows: pl.DataFrame) -> None:
-    """Warns (UserWarning) where ranks are bounds: a metric is then known between two ends."""
+    """Warns (UserWarning) if ranks are bounds, so that a metric is only known to lie between two values."""
     if "bounded" in rows.columns:
         warn_of_bounds(source, int(rows["bounded"].sum()), len(rows))
 
 
 def rules_known(source: object, table: RankTable | RankDataset, rules: str | Sequence[str]) -> Any:
-    """The tie rules under which a table has values: realistic alone where no other ranks are known.
+    """Tie rules under which a table has values: only realistic if it has no optimistic and pessimistic ranks.
 
-    Warns (UserWarning) of others that are left out.
+    Warns (UserWarning) if other tie rules are left out.
 
     Raises:
-        ValueError: naming `ties`, if none is left.
+        ValueError: naming `ties`, if no tie rule is left.
     """
     asked = [rules] if isinstance(rules, str) else list(rules)
     if asked in ([Ties.REALISTIC], ["realistic"]) or not table.averaged:
         return rules
     if Ties.REALISTIC not in asked:
         got = ", ".join(asked)
-        text = f"must be realistic where only realistic ranks are known, as of {source}, got {got}."
+        text = f"must be realistic because {source} has only realistic ranks, got {got}."
         raise ArgumentError("ties", text)
-    warnings.warn(f"{source}: only realistic ranks are known, and so realistic metrics.", stacklevel=2)
+    warnings.warn(f"{source}: only realistic ranks are known, so only realistic metrics are.", stacklevel=2)
     return Ties.REALISTIC
 
 
 def warn_of(path: object, found: pl.DataFrame, metrics: list[Metric] | None) -> None:
-    """Warns (UserWarning) of what a report rests on, and where a table has no macro metrics.
+    """Warns (UserWarning) if intervals may be too narrow, or a table has no macro metrics.
 
     Args:
-        path: of the table.
-        found: its report.
-        metrics: that were asked for; None: the usual ones.
+        path: path of the table.
+        found: report of the table.
+        metrics: metrics that were asked for. None: the default set.
 
     Raises:
-        ValueError: if the table lacks one of them.
+        ValueError: if the table lacks one of the metrics.
     """
     _warn_few(path, found)
     if missing := [one.name for one in metrics or () if one.name not in found["metric"]]:
         raise ArgumentError(
-            "metrics", f"must be of every table; {path} has no {', '.join(missing)}: {_NO_LIST}"
+            "metrics", f"must exist for every table, but {path} has no {', '.join(missing)}: {_NO_LIST}"
         )
     if metrics is None and "macro-mrr" not in found["metric"]:
         warnings.warn(f"{path}: no macro metrics: {_NO_LIST}", stacklevel=3)
 
 
 COLUMNS = {"model", "seed", *(breakdown.column for breakdown in Breakdown)}
-"""Of a rank table: what a report may be divided by, beside the side."""
+"""Columns of a rank table that may divide a report, in addition to the side."""
 
 _NO_LIST = (
-    "the answers of a query are in no one list, for its tasks differ in their number of candidates, "
+    "the answers of a query do not form one list, because its tasks differ in their number of candidates, "
     "or its other answers are not filtered."
 )
 
 
 def _warn_few(path: object, found: pl.DataFrame) -> None:
-    """Warns where intervals rest on few queries, on a heavy one, or on heavy ones that score differently."""
+    """Warns if intervals rest on few queries, one heavy query, or heavy queries that score differently."""
     few = pl.col("effective_queries") < FEW_QUERIES
     heavy = pl.col("heaviest_query") > HEAVY_QUERY
     uneven = pl.col("heavy_share") > HEAVY_SHARE
@@ -235,7 +236,7 @@ def _warn_few(path: object, found: pl.DataFrame) -> None:
         warnings.warn(
             f"{path if model is None else model}: a few queries with the most weight carry up to "
             f"{rows['heavy_share'].max():.0%} of the variance and score differently from others ({named}); "
-            "the sample may lack queries that weigh still more: the intervals may be too narrow.",
+            "the intervals may be too narrow because the sample may lack queries that weigh still more.",
             stacklevel=4,
         )
     whole = known.filter(pl.col("by").is_null(), few | heavy)
@@ -278,7 +279,7 @@ _SCHEMA: Any = {
 
 
 def _frame_of(found: Estimates, cut: Cut) -> pl.DataFrame:
-    """The rows of one group and side in a report."""
+    """Rows of one group and side in a report."""
     sizes = cut.gathered.tasks, cut.gathered.queries
     rows = [
         (*cut.group, cut.side, rule.value, name, *estimate, *sizes)

@@ -1,4 +1,4 @@
-"""What ranks among sampled negatives leave open: all values of full evaluation that agree with them."""
+"""Bounds on values of full evaluation that are consistent with ranks among sampled negatives."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,11 +14,11 @@ from owkg.rank_weights import RankWeight, rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
-# Ranks that are told apart one by one; behind them so many in all, ever farther apart.
+# Number of first ranks that are all on the grid, and number of ranks behind them, with growing distances.
 _DENSE, _POINTS = 300, 1000
-# Sampled ranks at which a band is held, of the first and of all.
+# Number of sampled ranks at which the band is imposed, among the first ranks and among all.
 _HELD = 40
-_REFUSED = "must be a mean over ranks that is larger for better ones, such as mrr, hits@10 or p-mrr@0.5"
+_REFUSED = "must be a mean over ranks that is larger for better ranks, such as mrr, hits@10 or p-mrr@0.5"
 
 
 def full_values(
@@ -28,44 +28,46 @@ def full_values(
     num_entities: int,
     ci: float = 0.95,
 ) -> pl.DataFrame:
-    """Values of full evaluation that agree with ranks among uniform negatives.
+    """Values of full evaluation that are consistent with ranks among uniform negatives.
 
-    Of an answer of rank r among N candidates, a hypergeometric number of those before it is drawn with K
-    negatives. All distributions of r whose distribution of sampled ranks is within the
-    Dvoretzky-Kiefer-Wolfowitz band of the one that was seen are possible; a linear program finds the least
-    and the largest value of a metric among them. The set holds the value of the population with probability
-    `ci`, at least where queries have as many answers.
+    If an answer has rank r among N candidates, the number of better candidates among K sampled negatives is
+    hypergeometric. A distribution of r is possible if its distribution of sampled ranks lies within the
+    Dvoretzky-Kiefer-Wolfowitz band around the observed one; a linear program finds the smallest and the
+    largest value of a metric over these distributions. The range contains the population value with
+    probability `ci`, at least if queries have equally many answers.
 
     Args:
-        ranks: among the answer and K negatives: `candidates` is K + 1 in every row. Half ranks count down.
-        metrics: means over ranks.
-        num_entities: N, candidates of full evaluation.
-        ci: level of the band, on the effective number of queries (Kish).
+        ranks: ranks among the answer and K negatives: `candidates` is K + 1 in every row. Half ranks are
+            rounded down.
+        metrics: means over ranks. Default: mrr, hits@1 and hits@10.
+        num_entities: N, the number of candidates of full evaluation.
+        ci: level of the band, on the effective number of queries (Kish). Default 0.95.
 
     Returns:
-        A row each metric: metric, sampled (its value among the negatives), full_low, full_high.
+        One row for each metric: metric, sampled (its value among the negatives), full_low, full_high.
 
     Raises:
-        ValueError: if the numbers of candidates differ, N is below them, or a metric is no mean over ranks.
+        ValueError: if the numbers of candidates differ, N is below them, or a metric is not a mean over
+            ranks.
     """
     checks.level("ci", ci)
     table = RankTable.of_entities(ranks, source="ranks").frame
     among = table["candidates"].unique()
     if len(among) != 1:
         got = f"got {among.sort().to_list()[:3]} candidates"
-        raise ArgumentError("ranks", f"must all be among K negatives, {got}.")
+        raise ArgumentError("ranks", f"must all be among the same number of negatives, {got}.")
     negatives = int(among[0]) - 1
     size = _sizes(num_entities, negatives)
     rank = (table["optimistic"].to_numpy() + table["pessimistic"].to_numpy()) // 2
     seen = np.bincount(rank - 1, minlength=negatives + 1) / len(rank)
     entity = pl.when(pl.col("side") == "tail").then("head").otherwise("tail")
     if "weight" in table.columns and (table["weight"] != 1).any():
-        raise ArgumentError("ranks", "must not be weighted: the band is of ranks that count alike.")
+        raise ArgumentError("ranks", "must not be weighted, because the band assumes equal weights.")
     counts = table.group_by("side", "relation", entity=entity).len()["len"].to_numpy().astype(float)
-    # Answers to one query stand or fall together: as many queries as have the same error (Kish).
+    # Answers to one query may be fully dependent, so the band uses the effective number of queries (Kish).
     band = np.sqrt(np.log(2 / (1 - ci)) / 2 * (counts**2).sum()) / counts.sum()
     grid = _grid(size, _weights(metrics))
-    # A band at some of the places is a set that is no smaller, and a program that is.
+    # The band is imposed at some places only, which can only widen the range and keeps the program small.
     places = np.unique(
         np.append(np.arange(min(_HELD, negatives)), np.geomspace(1, negatives, _HELD).astype(int) - 1)
     )
@@ -88,17 +90,18 @@ def full_values_of_published(
     num_entities: int,
     rounding: float | Mapping[str, float] = 0.0005,
 ) -> pl.DataFrame:
-    """Values of full evaluation that agree with published metrics of ranks among uniform negatives.
+    """Values of full evaluation that are consistent with published metrics of ranks among uniform negatives.
 
     Args:
-        published: value by metric, such as {"mrr": 0.98, "hits@10": 0.995}.
-        metrics: of full evaluation.
-        negatives: K, for each answer.
-        num_entities: N, candidates of full evaluation.
-        rounding: half a unit of the last digit of the published values, one number or one of each metric.
+        published: published values by metric, such as {"mrr": 0.98, "hits@10": 0.995}.
+        metrics: metrics of full evaluation to bound. Default: mrr, hits@1 and hits@10.
+        negatives: K, the number of negatives of each answer.
+        num_entities: N, the number of candidates of full evaluation.
+        rounding: half a unit of the last digit of the published values; one number, or a mapping from metric
+            to number. Default 0.0005.
 
     Returns:
-        A row each metric: metric, full_low, full_high.
+        One row for each metric: metric, full_low, full_high.
 
     Raises:
         ValueError: if no distribution of ranks has these metrics, or an argument is out of range.
@@ -118,7 +121,7 @@ def full_values_of_published(
     chances = _chances(grid, size, negatives)
     values = checks.real("published", [float(published[name]) for name in names], -np.inf, np.inf)
     if isinstance(rounding, Mapping) and (lacking := [name for name in names if name not in rounding]):
-        raise ArgumentError("rounding", f"must be of every published metric, and has no {lacking[0]!r}.")
+        raise ArgumentError("rounding", f"must have every published metric, but has no {lacking[0]!r}.")
     halves = [rounding[name] for name in names] if isinstance(rounding, Mapping) else rounding
     apart = checks.real("rounding", halves, 0, np.inf)
     drawn = np.stack([rank_weights(one, np.arange(1.0, negatives + 2)) for one in of_published])
@@ -155,7 +158,7 @@ def _weights(metrics: str | Sequence[str], argument: str = "metrics") -> list[Ra
 
 
 def _grid(size: int, weights: Sequence[RankWeight]) -> Int[np.ndarray, "g"]:
-    """Ranks: all of the first ones, then ever farther apart, the last; and both sides of each K of Hits@K."""
+    """Ranks of the grid: all first ranks, ranks at growing distances, the last, and K and K + 1 of Hits@K."""
     dense = np.arange(1, min(_DENSE, size) + 1)
     hits = [int(one.name.partition("@")[2]) for one in weights if one.name.startswith("hits@")]
     edges = [rank for k in hits for rank in (k, k + 1) if rank <= size]
@@ -164,7 +167,7 @@ def _grid(size: int, weights: Sequence[RankWeight]) -> Int[np.ndarray, "g"]:
 
 
 def _chances(grid: np.ndarray, size: int, negatives: int) -> Float[np.ndarray, "drawn g"]:
-    """The chance of 0 .. K negatives before the answer, for each rank among all."""
+    """Probability of 0 .. K negatives ahead of the answer at each rank of full evaluation."""
     drawn, before = np.arange(negatives + 1)[:, None], grid[None] - 1
     behind = size - 1 - before
     possible = (drawn <= before) & (negatives - drawn <= behind)
@@ -175,20 +178,20 @@ def _chances(grid: np.ndarray, size: int, negatives: int) -> Float[np.ndarray, "
 
 
 def _log_choose(n: int | np.ndarray, k: int | np.ndarray) -> float | np.ndarray:
-    """log of n over k; to 1e-8 for millions, where scipy's own distribution takes half a minute."""
+    """Logarithm of n over k, exact to 1e-8 for millions; scipy's own distribution takes half a minute."""
     return special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
 
 
 def _ends(
     weight: RankWeight, grid: np.ndarray, rows: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[float, float]:
-    """Least and largest mean of the weight over distributions with low <= rows @ distribution <= high."""
+    """Smallest and largest mean of the weight over distributions with low <= rows @ distribution <= high."""
     from scipy import sparse  # slow to import; few need it
     from scipy.optimize import linprog
 
     value = rank_weights(weight, grid.astype(float))
     bounds = np.concatenate([high, -low])
-    # Bounds that no distribution can pass say nothing.
+    # Bounds that no distribution can violate are dropped.
     both = np.concatenate([rows, -rows])
     tight = bounds < both.max(1)
     ends = []
@@ -203,8 +206,10 @@ def _ends(
             method="highs",
         )
         if found.status == 2:
-            raise ArgumentError("published", "must be metrics of some distribution of ranks, got none such.")
+            raise ArgumentError(
+                "published", "must be values that some distribution of ranks has, got values that none has."
+            )
         if not found.success:
-            raise RuntimeError(f"the linear program did not end: {found.message}")
+            raise RuntimeError(f"the linear program was not solved: {found.message}")
         ends.append(sign * float(found.fun))
     return ends[0], ends[1]

@@ -24,24 +24,26 @@ def side_means(
     *,
     ties: str | Sequence[str] = "realistic",
 ) -> pl.DataFrame:
-    """Metrics of the triples' ranks, each the mean of its head and its tail rank, beside those of all tasks.
+    """Metrics of triples whose rank is the mean of their head and tail ranks, next to metrics over all tasks.
 
     "The final rank of the triple is computed as an average over both ranks" (Berrendorf et al. 2020, section
-    2.1). Usually both ranks count as tasks of their own. The mean rank is the same; Hits@K and MRR are
-    not: a triple with ranks 1 and 19 has the rank 10.
+    2.1). Usually both ranks count as tasks of their own. The mean rank is then the same, but Hits@K and MRR
+    are not, because a triple with ranks 1 and 19 has rank 10.
 
     Args:
-        ranks: of `owkg.rank` or `owkg.read_ranks`; every triple ranked on both sides. Weights, and rows
-            of the side relation, do not count.
-        metrics: plain micro means: hits@K, mrr, mr, gmr, p-mrr@P and others of a rank weight.
-        ties: optimistic, realistic, pessimistic, or several.
+        ranks: rank table from `owkg.rank` or `owkg.read_ranks`, with every triple ranked on both sides.
+            Weights and rows of the side relation are ignored.
+        metrics: plain micro means, such as hits@K, mrr, mr, gmr, p-mrr@P and other means of a rank weight.
+            Default: mr, mrr, hits@1, hits@3, hits@10.
+        ties: "optimistic", "realistic", "pessimistic", or several. Default "realistic".
 
     Returns:
-        Columns model (where the table has one), ties, metric, of_triples (by mean ranks), of_tasks (as
-        usual), triples.
+        A frame with the columns model (if the table has models), ties, metric, of_triples (by mean ranks),
+        of_tasks (over all tasks), triples.
 
     Raises:
-        ValueError: if a triple has not one rank on each side, or a metric is no mean of a rank weight.
+        ValueError: if a triple does not have exactly one rank on each side, or a metric is not a mean of a
+            rank weight.
 
     Examples:
         >>> row = {"head": "a", "relation": "r", "tail": "b", "candidates": 99}
@@ -53,7 +55,7 @@ def side_means(
     table = RankTable.of(ranks, source="ranks").frame
     table = table.filter(pl.col("side").is_in(SIDES))
     if seeds_of(table):
-        raise ArgumentError("ranks", "must be of one seed for each model: no triple has a rank over seeds.")
+        raise ArgumentError("ranks", "must have one seed for each model: no triple has a rank over seeds.")
     chosen = metrics_named(metrics) or []
     weights = [one.rank_weight for one in chosen if one.rank_weight]
     if len(weights) < len(chosen):

@@ -1,4 +1,4 @@
-"""Reports of rank tables and datasets, one under the other."""
+"""Reports of several rank tables and datasets, one below the other."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,23 +23,23 @@ def reports(
     graph: KnowledgeGraph | None = None,
     **options: Any,
 ) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
-    """The reports of several rank tables, one under the other.
+    """Reports of several rank tables, one below the other.
 
-    Warns (UserWarning) where intervals rest on few queries, and where a table has no macro metrics.
+    Warns (UserWarning) if intervals rest on few queries, or a table has no macro metrics.
 
     Args:
-        files: of the tables, for messages.
-        sources: rank tables, which are used up, as ten million ranks take half a GiB; or datasets that are
-            read a part at a time.
-        metrics: as `report` takes them.
-        graph: adds columns to the rows of datasets; tables have them.
-        options: of `report`.
+        files: paths of the tables, for messages.
+        sources: rank tables, which are removed from the list because ten million ranks take half a GiB; or
+            datasets, which are read a part at a time.
+        metrics: as in `report`.
+        graph: graph that adds columns to the rows of datasets; tables must have these columns already.
+        options: options of `report`.
 
     Returns:
-        (report, tasks and tied tasks of each table).
+        (report, numbers of tasks and of tied tasks of each table).
 
     Raises:
-        ValueError: beginning with the file.
+        ValueError: with a message that begins with the file.
     """
     frames, sizes = [], []
     for path in files:

@@ -1,4 +1,4 @@
-"""The weight of a rank when candidates are tied: four rules, one of them exact."""
+"""Weight of a rank if candidates are tied: four tie rules, one of them exact."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from owkg.ranks.tasks import Tasks
 
 
 class Ties(StrEnum):
-    """Where the target stands among the candidates that share its score.
+    """Rank of the target among the candidates that share its score.
 
-    With a the optimistic and b the pessimistic rank: at a, at b, at (a + b) / 2, or anywhere from a to b
-    with equal probability, whose weight is E[h] = (S1(b) - S1(a-1)) / (b - a + 1). Only the last leaves
-    every index and z metric of a constant scorer at 0; those of functions of a mean, g(mean of E[h]), up to
-    the curvature of g, which falls as one over the number of tasks.
+    With optimistic rank a and pessimistic rank b, the rank is a, b, (a + b) / 2, or for `exact` any rank from
+    a to b with equal probability, whose weight is E[h] = (S1(b) - S1(a-1)) / (b - a + 1). Only `exact` gives
+    a constant scorer 0 in every index and z metric of a mean. For functions of a mean, g(mean of E[h]), the
+    value is 0 up to the curvature of g, whose effect falls as one over the number of tasks.
     """
 
     OPTIMISTIC = "optimistic"
@@ -36,28 +36,28 @@ _half_rank_weights = kept_by_size(_new_half_rank_weights)
 
 
 def half_rank_weights(metric: RankWeight, largest_rank: int) -> Float[np.ndarray, "halves"]:
-    """h(k / 2) at index k, for k = 2 .. 2 `largest_rank` or beyond; the first two entries mean nothing."""
+    """h(k / 2) at index k, for k = 2 .. 2 `largest_rank` or beyond; the first two entries have no meaning."""
     return _half_rank_weights(metric, padded_size(largest_rank))
 
 
 class RankTables(NamedTuple):
-    """A rank weight at ranks: from a table that is made once, or computed where that would be too long.
+    """Rank weight at ranks, from a table that is made once, or computed if the table would be too long.
 
     Attributes:
-        metric: h.
-        halves: h(k / 2) at index k; None: too many.
+        metric: rank weight h.
+        halves: h(k / 2) at index k; None if there would be too many entries.
     """
 
     metric: RankWeight
     halves: Float[np.ndarray, "halves"] | None
 
     def at(self, twice: Int[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """h of ranks and half ranks, given twice."""
+        """h of ranks and half ranks; the argument is twice the rank."""
         return rank_weights(self.metric, twice / 2) if self.halves is None else self.halves[twice]
 
 
 def rank_tables(metric: RankWeight, largest_rank: int) -> RankTables:
-    """The table of a metric up to a rank."""
+    """Table of a metric up to a rank."""
     return RankTables(metric, half_rank_weights(metric, largest_rank) if has_table(largest_rank) else None)
 
 
@@ -65,9 +65,9 @@ def weights_of_ranks(tables: RankTables, tasks: Tasks, ties: Ties) -> Float[np.n
     """h of each task's rank under a tie rule; a link is not applied.
 
     Args:
-        tables: of the metric, up to the largest rank at least.
-        tasks: with their ranks.
-        ties: the rule.
+        tables: table of the metric, at least up to the largest rank.
+        tasks: ranking tasks.
+        ties: tie rule.
     """
     low, high = tasks.optimistic, tasks.pessimistic
     if ties is Ties.REALISTIC and low is not high:

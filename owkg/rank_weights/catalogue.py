@@ -1,4 +1,4 @@
-"""The named rank weights: a mean of h(rank), or a function of such a mean."""
+"""Named rank weights: each metric is a mean of h(rank), or a function of such a mean."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,8 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight
 
-# Below it rounding decides: at 1e-4 float32 weights are off by a standard error, at 1e-8 variances are 0.
+# Below this power rounding dominates: at 1e-4 float32 weights are off by a standard error, at 1e-8 variances
+# are 0.
 _LEAST_POWER = 0.001
 
 
@@ -22,48 +23,48 @@ def _reciprocal(rank):
 
 
 def _log(values):
-    # NumPy's of an array of NumPy, JAX's of one of JAX: where nothing is traced, nothing is compiled.
+    # NumPy's log for NumPy arrays, JAX's log for JAX arrays, so that nothing is compiled unless it is traced.
     return values.__array_namespace__().log(values)
 
 
 @dataclass(frozen=True)
 class Power:
-    """The link mean ** exponent, or such a weight of ranks; a class: chance levels look at the exponent."""
+    """Link mean ** exponent, or weight rank ** exponent; a class because chance levels read the exponent."""
 
     exponent: float
 
     def __call__(self, mean):
-        """The power."""
+        """Power of the mean."""
         return mean**self.exponent
 
     def slope(self, mean):
-        """The derivative."""
+        """Derivative of the power."""
         return self.exponent * mean ** (self.exponent - 1)
 
 
 @dataclass(frozen=True)
 class Exponential:
-    """The link exp(rate * mean)."""
+    """Link exp(rate * mean)."""
 
     rate: float
 
     def __call__(self, mean):
-        """The linked value."""
+        """Linked value."""
         return mean.__array_namespace__().exp(self.rate * mean)
 
     def slope(self, mean):
-        """The derivative."""
+        """Derivative of the link."""
         return self.rate * math.exp(self.rate * mean)
 
 
 @dataclass(frozen=True)
 class AtMost:
-    """The weight [r <= k]; a class, so that sums over many ranks can see where it falls."""
+    """Weight [r <= k]; a class so that sums over many ranks can find the step."""
 
     k: int
 
     def __call__(self, rank):
-        """1 or 0."""
+        """1 if rank <= k, otherwise 0."""
         return (rank <= float(self.k)).astype(rank.dtype)
 
 
@@ -71,7 +72,7 @@ MRR = RankWeight("mrr", _reciprocal)
 """Mean reciprocal rank, h(r) = 1/r."""
 
 LOG_MRR = RankWeight("log-mrr", lambda rank: math.log(2) / _log(1 + rank))
-"""h(r) = log 2 / log(1 + r) (Yang et al. 2022, section 5). A mean over answers; not nDCG."""
+"""Log-MRR, h(r) = log 2 / log(1 + r) (Yang et al. 2022, section 5); a mean over answers, not nDCG."""
 
 MR = RankWeight("mr", _rank, larger_is_better=False)
 """Mean rank, h(r) = r; smaller is better."""
@@ -90,7 +91,7 @@ IGMR = RankWeight("igmr", _log, link=Exponential(-1.0))
 
 
 def hits_at(k: float) -> RankWeight:
-    """Hits@K: h(r) = 1 if r <= K else 0.
+    """Hits@K: h(r) = 1 if r <= K, otherwise 0.
 
     Equal K give the same object, so that they share compiled code.
 
@@ -101,10 +102,10 @@ def hits_at(k: float) -> RankWeight:
 
 
 def p_mrr(p: float) -> RankWeight:
-    """p-MRR: h(r) = r ** -p (Yang et al. 2022, section 5); p = 1 is MRR, p -> 0 looks past the top.
+    """p-MRR: h(r) = r ** -p (Yang et al. 2022, section 5); p = 1 is MRR, a smaller p looks further down.
 
-    Equal P give the same object, so that they share compiled code. As P -> 0, p-MRR tells models apart as the
-    mean of log r does, while all that it can tell is in its last digits: too few of them below 0.001.
+    Equal P give the same object, so that they share compiled code. As P -> 0, p-MRR distinguishes models as
+    the mean of log r does, but only in its last digits; below 0.001 too few digits are left.
 
     Raises:
         ValueError: if `p` is not finite and at least 0.001.
@@ -113,18 +114,18 @@ def p_mrr(p: float) -> RankWeight:
     if p < _LEAST_POWER:
         raise ArgumentError(
             "p",
-            f"must be at least {_LEAST_POWER}, got {p!r}: below, rounding decides; log-mrr, or gmr of "
-            "ranks, looks as far down the list.",
+            f"must be at least {_LEAST_POWER}, got {p!r}, because rounding dominates below; log-mrr and gmr "
+            "look as far down the list.",
         )
     return _power(p)
 
 
 def power_mean(p: float) -> RankWeight:
-    """The power mean M_p of the ranks, (mean of r^p)^(1/p) (Hoyt et al. 2022, Table 3); smaller is better.
+    """Power mean M_p of the ranks, (mean of r^p)^(1/p) (Hoyt et al. 2022, Table 3); smaller is better.
 
-    M_1 is the mean rank, M_-1 the harmonic mean rank; p = 0 is the geometric mean rank. (M_inf and M_-inf are
-    the metrics `max_rank` and `min_rank`, no means of a rank weight.) Equal P give the
-    same object.
+    M_1 is the mean rank, M_-1 the harmonic mean rank, and p = 0 the geometric mean rank. (M_inf and M_-inf
+    are the metrics `max_rank` and `min_rank`, which are not means of a rank weight.) Equal P give the same
+    object.
 
     Raises:
         ValueError: if `p` is not finite.
@@ -139,8 +140,8 @@ def _hits_at(k: int) -> RankWeight:
 
 
 def parameter_text(number: float) -> str:
-    """A parameter in the name of a metric: short, and read back as the same number."""
-    if float(f"{number:g}") == number:  # infinity too, which is no fraction
+    """Text of a parameter in the name of a metric: short, and parsed to the same number."""
+    if float(f"{number:g}") == number:  # also infinity, which is not a fraction
         return f"{number:g}"
     simple = Fraction(number).limit_denominator(99)
     return str(simple) if float(simple) == number else repr(number)

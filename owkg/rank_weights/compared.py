@@ -1,4 +1,4 @@
-"""How many queries two ranked systems require, by metrics and by the best rank weights."""
+"""Queries required to rank two systems, by metrics and by the best rank weights."""
 
 from typing import NamedTuple
 
@@ -13,16 +13,17 @@ from owkg.rank_weights.tables import rank_weights
 
 
 class BestWeights(NamedTuple):
-    """How many queries it takes to show that one system is ahead of another, by metrics and best weights.
+    """Queries required to show that one system is ahead of another, by metrics and by the best rank weights.
 
     Attributes:
-        metrics: metric, focus, required_queries.
-        frontier: of each least focus that was asked for (least_focus): focus of the weight, required_queries
-            on the queries that it was fitted on, held_out on others. Infinite where the weight puts the
-            second system ahead; a weight that is 0, of focus nan, where no weight puts the first ahead.
-        ends: the last rank of each bin; the last of all is the largest number of candidates.
-        weights: h on each bin, h(1) = 1, a row for each least focus, fitted on all queries;
-            `owkg.rank_weights.binned_weight` makes a metric of a row.
+        metrics: frame with the columns metric, focus, required_queries.
+        frontier: frame with a row for each least focus that was asked for: least_focus, focus of the weight,
+            required_queries on the queries that the weight was fitted on, held_out on the remaining queries.
+            Infinite if the weight puts the second system ahead. If no weight puts the first system ahead, the
+            weight is 0 and its focus is nan.
+        ends: last rank of each bin; the last entry is the largest number of candidates.
+        weights: h on each bin, with h(1) = 1, one row for each least focus, fitted on all queries;
+            `owkg.rank_weights.binned_weight` makes a metric from a row.
     """
 
     metrics: pl.DataFrame
@@ -43,19 +44,20 @@ def best_weights_of(
     seed: int,
     gains: Float[np.ndarray, "metrics queries"] | None = None,
 ) -> BestWeights:
-    """Required queries of metrics and of the best weight of each least focus.
+    """Required queries for metrics, and for the best weight of each least focus.
 
     Args:
-        query: of each answer: 0, 1, ..., four at least.
-        ranks: of each answer by both systems, half ranks among them; the first is taken to be better.
-        last: the largest number of candidates, two at least.
-        least: focuses.
-        metrics: means of rank weights that do not get better as the rank rises.
-        inconsistency: tolerated P(the weaker system looks better).
-        macro: whether queries weigh alike and not their answers.
-        seed: of the halves.
-        gains: by each metric, the sum over the answers to each query of the first system minus that of the
-            second; None: by `ranks`.
+        query: query of each answer, 0, 1, ..., at least four queries.
+        ranks: rank of each answer by both systems, shape [2, answers], half ranks included; the first system
+            is taken to be better.
+        last: largest number of candidates, at least two.
+        least: least focuses.
+        metrics: means of rank weights that do not improve as the rank rises.
+        inconsistency: tolerated probability that the weaker system looks better.
+        macro: True: each query has the same weight; False: each answer has.
+        seed: seed of the split of the queries into halves.
+        gains: for each metric, the sum over the answers to each query of the first system minus the second;
+            None: computed from `ranks`.
     """
     answers = np.bincount(query)
     share = 1 / answers if macro else np.full(len(answers), len(answers) / answers.sum())

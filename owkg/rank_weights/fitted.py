@@ -1,4 +1,4 @@
-"""The best rank weights that do not rise: fitted on the ranks of two systems, and tried on other queries."""
+"""Best rank weights that do not rise: fitted on the ranks of two systems, and tested on other queries."""
 
 from typing import Any, NamedTuple
 
@@ -9,18 +9,19 @@ from scipy import special
 
 from owkg.rank_weights.focus import best_decreasing, focus_of_bins
 
-# Last ranks of bins, in each decade.
+# Last ranks of the bins in each decade.
 _ENDS = (1, 1.4, 2, 3, 4, 5, 7)
 
 
 class Fitted(NamedTuple):
-    """The best weight of each least focus.
+    """Best weight for each least focus.
 
     Attributes:
-        focus: of the weight; nan where no weight puts the first system ahead.
-        required_queries: on the queries that it was fitted on; infinite where there is none.
-        held_out: of weights fitted on one half of the queries, on the other half.
-        weights: h on each bin, h(1) = 1; or all 0.
+        focus: focus of the weight; nan if no weight puts the first system ahead.
+        required_queries: required queries on the queries that the weight was fitted on; infinite if there is
+            no weight.
+        held_out: required queries for weights fitted on one half of the queries, measured on the other half.
+        weights: h on each bin, with h(1) = 1, or all 0.
     """
 
     focus: Float[np.ndarray, "focuses"]
@@ -44,9 +45,9 @@ def bin_ends(last: int) -> Int[np.ndarray, "bins"]:
 def bin_changes(
     query: Int[np.ndarray, "answers"], ranks: Real[np.ndarray, "2 answers"], ends: Int[np.ndarray, "bins"]
 ) -> Float[np.ndarray, "queries bins"]:
-    """How many more answers of each query the first system has in each bin of ranks than the second.
+    """Number of answers of each query in each bin of ranks: first system minus second system.
 
-    A rank between two bins is in the later one, as a metric takes it that is constant on the bins.
+    A rank between two bins is in the later one, because a metric that is constant on the bins does the same.
     """
     at = query * len(ends) + np.searchsorted(ends, ranks)
     size = (int(query.max()) + 1) * len(ends)
@@ -61,14 +62,22 @@ def fitted_weights(
     inconsistency: float,
     seed: int,
 ) -> Fitted:
-    """The best weights by changes of counts, at an inconsistency; the seed is that of the halves."""
+    """Best weights for given changes of counts and a tolerated inconsistency.
+
+    Args:
+        change: difference of the counts of answers, as from `bin_changes`.
+        ends: last rank of each bin.
+        least: least focuses.
+        inconsistency: tolerated probability that the weaker system looks better.
+        seed: seed of the split of the queries into halves.
+    """
     order = np.random.default_rng(seed).permutation(len(change))
     parts = (change[part] for part in (order, *np.array_split(order, 2)))
     whole, *halves = (_Moments(len(part), part.mean(0), np.cov(part, rowvar=False)) for part in parts)
     weights, *own = (_weights(one, ends, least) for one in (whole, *halves))
     held_out = []
     for half, other, of_half in zip(halves, halves[::-1], own, strict=True):
-        # On the scale of its own spread, so that neither half outweighs the other.
+        # Divided by its own spread, so that neither half outweighs the other.
         spread = np.sqrt(half.scored(of_half).spread)
         held_out.append(other.scored(of_half / np.where(spread > 0, spread, 1.0)[:, None]))
     fit, other = whole.scored(weights), _together(*held_out)
@@ -81,9 +90,10 @@ def fitted_weights(
 
 
 def queries_for_consistency(gain: ArrayLike, variance: ArrayLike, inconsistency: ArrayLike) -> Any:
-    """Queries whose mean score is above 0 but with probability `inconsistency`, by the normal distribution.
+    """Queries after which the mean score is above 0 except with probability `inconsistency`.
 
-    Numbers, or arrays that broadcast. Infinite where the mean of the score, `gain`, is not above 0.
+    The mean score is taken to be normal. Arguments are numbers, or arrays that broadcast. The result is
+    infinite if the mean of the score, `gain`, is not above 0.
     """
     ahead = np.greater(gain, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,20 +102,20 @@ def queries_for_consistency(gain: ArrayLike, variance: ArrayLike, inconsistency:
 
 
 class _Moments(NamedTuple):
-    """Queries; means and covariance over them of the changes of bins, or means and variances of scores."""
+    """Moments over queries: means and covariance of the changes of bins, or means and variances of scores."""
 
     queries: int
     mean: np.ndarray
     spread: np.ndarray
 
     def scored(self, weights: Float[np.ndarray, "scores bins"]) -> "_Moments":
-        """Of the sums that weights make of the bins."""
+        """Moments of the scores that weights make of the bins."""
         variance = np.einsum("sb,bc,sc->s", weights, self.spread, weights, optimize=True)
         return _Moments(self.queries, np.dot(weights, self.mean), np.maximum(variance, 0.0))
 
 
 def _together(first: _Moments, second: _Moments) -> _Moments:
-    """Of scores over the queries of both halves."""
+    """Moments of scores over the queries of both halves."""
     queries = first.queries + second.queries
     mean = (first.queries * first.mean + second.queries * second.mean) / queries
     squares = [(n - 1) * spread + n * (own - mean) ** 2 for n, own, spread in (first, second)]
@@ -115,7 +125,7 @@ def _together(first: _Moments, second: _Moments) -> _Moments:
 def _weights(
     moments: _Moments, ends: Int[np.ndarray, "bins"], least: Float[np.ndarray, "focuses"]
 ) -> Float[np.ndarray, "focuses bins"]:
-    """The best weight of each focus; 0 on the last bin: to count all ranks alike says nothing."""
+    """Best weight for each focus; 0 on the last bin, because equal weights on all ranks separate nothing."""
     mean, spread = moments.mean[:-1], moments.spread[:-1, :-1]
     found = [best_decreasing(mean, spread, ends[:-1], float(one)) for one in least]
     return np.pad(found, ((0, 0), (0, 1)))

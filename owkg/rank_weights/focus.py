@@ -1,4 +1,4 @@
-"""Focus of a rank weight on the top, and the best weight that does not rise with the rank."""
+"""Focus of a rank weight on the top ranks, and the best weight that does not rise with the rank."""
 
 from typing import Any
 
@@ -11,39 +11,40 @@ from owkg.errors import ArgumentError
 from owkg.rank_weights.rank_weight import RankWeight
 from owkg.rank_weights.tables import rank_weights
 
-# Variances, relative to the largest, below which a rank is never reached, and a step is rounding.
+# Variances, relative to the largest, below which a rank counts as never reached, and a step as rounding.
 _NEVER, _ROUNDING = 1e-15, 1e-12
-# Added to correlations, whose matrix may be singular.
+# Added to correlations because their matrix may be singular.
 _RIDGE = 1e-12
 
 
 def focus_of(metric: RankWeight, largest_rank: int) -> float:
     """Focus of a metric on the top: 1 / expected browsing depth, the share of its weight on the first rank.
 
-    Scaled to h(1) = 1 and h(last) = 0, a weight that does not rise is a reader: h(r) is the probability that
-    rank r is looked at, and h(r) - h(r + 1) that it is the last one. The reader looks at sum of h(r) ranks on
-    average (Carterette 2011; Moffat, Bailey, Scholer, Thomas 2017). Its reciprocal needs no cut-off, is 1 for
-    Hits@1, 1/K for Hits@K and 1 - p for rank-biased precision of persistence p (Moffat, Zobel 2008). Of
-    14,541 ranks:
+    Scaled to h(1) = 1 and h(last) = 0, a weight that does not rise describes a reader: h(r) is the
+    probability that the reader looks at rank r, and h(r) - h(r + 1) that r is the last rank looked at. The
+    reader looks at sum of h(r) ranks on average (Carterette 2011; Moffat, Bailey, Scholer, Thomas 2017). The
+    reciprocal of this depth needs no cut-off. It is 1 for Hits@1, 1/K for Hits@K and 1 - p for rank-biased
+    precision of persistence p (Moffat, Zobel 2008). For 14,541 ranks:
 
         metric      focus    depth
         Hits@1      1        1
-        Hits@10     .1       10
-        MRR         .109     9.2
-        p-MRR@1/2   .0083    120
-        log-MRR     .0063    158
-        p-MRR@1/4   .0021    485
-        MR          .00014   7,270
+        Hits@10     0.1      10
+        MRR         0.109    9.2
+        p-MRR@1/2   0.0083   120
+        log-MRR     0.0063   158
+        p-MRR@1/4   0.0021   485
+        MR          0.00014  7,270
 
     Args:
-        metric: a mean of a rank weight that does not get better as the rank rises.
-        largest_rank: the last rank, at least 2.
+        metric: mean of a rank weight that does not improve as the rank rises.
+        largest_rank: last rank, at least 2.
 
     Returns:
-        A number from 1 / largest_rank (also of a weight that counts all ranks alike) to 1.
+        A number from 1 / largest_rank (also for a weight that is equal on all ranks) to 1.
 
     Raises:
-        ValueError: if the metric is a function of a mean or values a lower rank more, or there is one rank.
+        ValueError: if the metric is a function of a mean or values a lower rank more, or there is only one
+            rank.
 
     Examples:
         >>> from owkg.rank_weights import MRR, hits_at
@@ -54,7 +55,7 @@ def focus_of(metric: RankWeight, largest_rank: int) -> float:
     weight = rank_weights(metric, np.arange(1, last + 1)) * (1 if metric.larger_is_better else -1)
     if metric.link is not None or (np.diff(weight) > 0).any():
         raise ArgumentError(
-            "metric", f"must be a mean of a rank weight that does not rise, got {metric.name!r}."
+            "metric", f"must be the mean of a rank weight that does not rise, got {metric.name!r}."
         )
     if weight[0] == weight[-1]:
         return 1 / last
@@ -62,21 +63,21 @@ def focus_of(metric: RankWeight, largest_rank: int) -> float:
 
 
 def focus_of_bins(weight: Float[np.ndarray, "bins"], ends: Int[np.ndarray, "bins"]) -> float:
-    """As `focus_of`, of a weight that is constant on bins of ranks and 0 beyond; nan where it is 0."""
+    """Focus, as `focus_of`, of a weight constant on bins of ranks and 0 beyond; nan if the weight is 0."""
     total = float(weight @ np.diff(ends, prepend=0))
     return float(weight[0] / total) if total > 0 else np.nan
 
 
 def binned_weight(name: str, ends: ArrayLike, values: ArrayLike) -> RankWeight:
-    """A rank weight that is constant on bins of ranks and 0 beyond, for theory, simulation and evaluation.
+    """Rank weight that is constant on bins of ranks and 0 beyond, for theory, simulation and evaluation.
 
     Args:
-        name: of the metric.
-        ends: the last rank of each bin, whole numbers that rise from at least 1.
+        name: name of the metric.
+        ends: last rank of each bin, ascending whole numbers of at least 1.
         values: h on each bin.
 
     Raises:
-        ValueError: if the ends do not rise, or are not as many as the values.
+        ValueError: if the ends do not ascend, or their number differs from the number of values.
 
     Examples:
         >>> half = binned_weight("half", [1, 3], [1.0, 0.5])
@@ -86,14 +87,14 @@ def binned_weight(name: str, ends: ArrayLike, values: ArrayLike) -> RankWeight:
     last = checks.integer("ends", ends, 1)
     values = checks.real("values", values, -np.inf, np.inf)
     if last.ndim != 1 or (np.diff(last) <= 0).any():
-        raise ArgumentError("ends", f"must be whole numbers that rise, got {ends!r}.")
+        raise ArgumentError("ends", f"must be ascending whole numbers, got {ends!r}.")
     if values.shape != last.shape:
-        raise ArgumentError("values", f"must be {len(last)}, one for each end, got shape {values.shape}.")
+        raise ArgumentError("values", f"must have shape ({len(last)},), as `ends`, got {values.shape}.")
     return RankWeight(name, _Bins(tuple(last.tolist()), (*values.tolist(), 0.0)))
 
 
 class _Bins:
-    """h on bins; of equal bins equal, so that they share compiled code."""
+    """Weight h on bins; equal bins compare equal, so that they share compiled code."""
 
     def __init__(self, ends: tuple[int, ...], values: tuple[float, ...]) -> None:
         self.key = (ends, values)
@@ -116,30 +117,31 @@ def best_decreasing(
     ends: Int[np.ndarray, "bins"],
     focus: float = 0.0,
 ) -> Float[np.ndarray, "bins"]:
-    """The weight of least h'Sh / (h'd)^2 that does not rise and has at least a focus: h(1) = 1, or all 0.
+    """Weight of least h'Sh / (h'd)^2 among weights that do not rise and have at least a given focus.
 
     h is a sum of steps, Hits@e with e the end of a bin, of amounts a >= 0. Its depth is the mean of e, so a
-    focus f is the linear constraint sum of a (1 - f e) >= 0. As the ratio knows no scale, this is the convex
-    programme to minimise a'Ga / 2 - g'a, with G and g of the steps. At a price of the constraint it is one of
-    non-negative least squares. The slack rises with the price, which is 0 or leaves no slack.
+    least focus f is the linear constraint sum of a (1 - f e) >= 0. As the ratio does not depend on the scale
+    of h, the problem is the convex programme that minimises a'Ga / 2 - g'a, with G and g of the steps. At a
+    fixed price of the constraint, it is a non-negative least-squares problem. The slack rises with the price,
+    which is either 0 or leaves no slack.
 
     Args:
-        change: d, of the mean counts by bin, from the worse to the better model.
-        spread: S, the covariance of what it is a mean of.
-        ends: the last rank of each bin; beyond the last one h is 0.
+        change: d, difference of the mean counts by bin, better model minus worse model.
+        spread: S, covariance over queries of the differences whose mean is d.
+        ends: last rank of each bin; beyond the last one, h is 0.
         focus: f, in [0, 1].
 
     Returns:
-        h on each bin; 0 where no such weight is better for the better model.
+        h on each bin, with h(1) = 1; all 0 if no such weight puts the better model ahead.
     """
-    from scipy import linalg, optimize  # what takes long to import
+    from scipy import linalg, optimize  # slow to import
 
     steps = np.tril(np.ones(spread.shape))  # row j: bins 0 .. j
-    # Of factors, S = FF', correlations of steps are positive semi-definite, whatever rounding does to S.
+    # With factors, S = FF', correlations of steps are positive semi-definite, whatever rounding does to S.
     amount, axes = np.linalg.eigh(spread)
     factor = steps @ (axes * np.sqrt(np.maximum(amount, 0.0)))
     variance = np.square(factor).sum(1)
-    # A step over ranks that are never reached is the one before, and deeper.
+    # A step over ranks that are never reached equals the step before it, but is deeper.
     kept = (np.diag(spread) > _NEVER * np.diag(spread).max()) & (variance > _ROUNDING * variance.max())
     weight = np.zeros(len(change))
     steps, scale = steps[kept], np.sqrt(variance[kept])
@@ -147,11 +149,11 @@ def best_decreasing(
     if not (gain > 0).any():
         return weight
     gain, room = gain / np.abs(gain).max(), room / (np.abs(room).max() or 1.0)
-    # Fewer queries than steps, or steps that go together, leave no full rank: the ridge does.
+    # With fewer queries than steps, or dependent steps, the matrix lacks full rank; the ridge restores it.
     ridge = np.sqrt(_RIDGE) * np.eye(len(gain))
     root = np.linalg.qr(np.hstack([factor[kept] / scale[:, None], ridge]).T)[1].T
 
-    # One at a time: BLAS starts its threads for several, and they take longer than these.
+    # One at a time, because BLAS would start its threads for several, which takes longer than the work.
     gained, spared = (linalg.solve_triangular(root, one, lower=True) for one in (gain, room))
 
     def amounts(price: float) -> np.ndarray:
@@ -166,7 +168,7 @@ def best_decreasing(
             high *= 2
         price: Any = optimize.brentq(slack, 0.0, high, xtol=1e-14, maxiter=500)
         found = amounts(price)
-        if (short := float(room @ found)) < 0:  # by the rounding of the price: no slack between the two
+        if (short := float(room @ found)) < 0:  # the price is rounded: mix both so that no slack is left
             more = amounts(high)
             found = found * (room @ more) - more * short
     weight = steps.T @ (found / scale)

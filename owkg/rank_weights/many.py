@@ -1,4 +1,4 @@
-"""Sums over more ranks than a table should have: some stand for all, as Euler and Maclaurin have it."""
+"""Sums over more ranks than a table can hold: some ranks stand for all, by the Euler-Maclaurin formula."""
 
 from typing import NamedTuple
 
@@ -8,24 +8,24 @@ from jaxtyping import Float, Int
 from owkg.rank_weights.catalogue import AtMost, Power
 from owkg.rank_weights.rank_weight import RankWeight
 
-# Ranks that are added up one by one.
+# Number of first ranks that are added up one by one.
 _DENSE = 2**16
-# Points of Gauss and Legendre on an interval of ranks, and intervals on which ranks double, at least.
+# Gauss-Legendre points on an interval of ranks, and smallest number of intervals per doubling of the rank.
 _POINTS = 24
 _INTERVALS = 8
-# Sizes up to which points are fewer than ranks.
+# Largest number of sizes for which there are fewer points than ranks.
 _MOST_SIZES = 2**16
-# Where weights are defined that are smooth after the first ranks.
+# Modules whose weights are all smooth after the first ranks.
 _SMOOTH = ("owkg.rank_weights.catalogue", "owkg.metrics.measures")
 
 
 class Points(NamedTuple):
-    """Ranks that stand for all: f summed over 1 .. N is the running sum of `share` f(`rank`), up to `last`.
+    """Ranks that represent all: the sum of f over 1 .. N is the sum of `share` f(`rank`) up to `last`.
 
     Attributes:
-        rank: each, ascending but for those on both sides of a size; up to the greatest size and one.
-        share: how many ranks it stands for.
-        last: the place of the last point of each size.
+        rank: ranks, ascending except next to a size; the greatest is one above the greatest size.
+        share: number of ranks that each rank represents.
+        last: index of the last point of each size.
     """
 
     rank: Float[np.ndarray, "points"]
@@ -34,7 +34,7 @@ class Points(NamedTuple):
 
 
 def smooth(metric: RankWeight) -> bool:
-    """Whether the weight is known to be smooth after the first ranks, so that `points` sum it."""
+    """Whether the weight is known to be smooth after the first ranks, so that `points` can sum it."""
     weight = metric.weight
     if isinstance(weight, AtMost):
         return weight.k <= _DENSE
@@ -42,15 +42,15 @@ def smooth(metric: RankWeight) -> bool:
 
 
 def points(metric: RankWeight, sizes: Int[np.ndarray, "sizes"]) -> Points | None:
-    """The points for sums up to each size of a smooth function of a weight; None where all ranks are needed.
+    """Points for sums up to each size of a smooth function of a weight; None if all ranks are needed.
 
     The first 2^16 ranks are points. Behind them, the sum over ranks a + 1 .. b is the integral from a + 1/2
-    to b + 1/2, by Gauss and Legendre on short intervals of log r, less 1/24 of the difference of the slopes
-    there. The next term is below 1e-15 of the sum.
+    to b + 1/2, by Gauss-Legendre quadrature on short intervals of log r, minus 1/24 of the difference of the
+    slopes at the two ends. The next term is below 1e-15 of the sum.
 
     Args:
-        metric: gives the weight.
-        sizes: ascending, from 1.
+        metric: metric with the weight.
+        sizes: sizes, ascending, at least 1.
     """
     far = sizes[sizes > _DENSE]
     if not smooth(metric) or not len(far) or len(far) > _MOST_SIZES:
@@ -65,7 +65,7 @@ def points(metric: RankWeight, sizes: Int[np.ndarray, "sizes"]) -> Points | None
         edges = np.linspace(low, high, count + 1)[:, None]
         half = np.diff(edges, axis=0) / 2
         inner = np.exp(edges[:-1] + half * (1 + node)).ravel()
-        # The slope at the middle of two ranks is the difference of their weights.
+        # The slope midway between two ranks is the difference of their weights.
         rank += [np.array([begin, begin + 1.0]), inner, np.array([end, end + 1.0])]
         shares += [np.array([-1, 1]) / 24, (half * share).ravel() * inner, np.array([1, -1]) / 24]
         last.append(sum(map(len, rank)) - 1)

@@ -1,4 +1,4 @@
-"""A rank-based metric is data: a name, a rank weight h(r), and which way is better."""
+"""Rank-based metrics as data: a name, a rank weight h(r), and the direction of improvement."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RankWeight:
-    """The mean of h(rank), or a function of that mean; theory, simulation and evaluation all take it.
+    """Metric that is the mean of h(rank), or a function of that mean, for theory, simulation and evaluation.
 
-    Two metrics are equal, and share compiled code, when their fields are.
+    Two metrics are equal, and share compiled code, if their fields are equal.
 
     Attributes:
-        name: what tables and files call it.
+        name: name in tables and files.
         weight: h, elementwise on an array of float ranks, each at least 1, written with `jax.numpy`.
-        larger_is_better: False for metrics that fall as ranks improve, like the mean rank.
-        link: g of metrics g(mean of h), like the geometric mean rank exp(mean of log r); monotone, written
-            with `jax.numpy`. None is the identity. Expectations of such metrics are no means over queries:
-            `owkg.theory` and `owkg.simulate` refuse them.
+        larger_is_better: False for metrics that fall as ranks improve, such as the mean rank. Default True.
+        link: g of metrics g(mean of h), such as the geometric mean rank exp(mean of log r); monotone, written
+            with `jax.numpy`. None: the identity. `owkg.theory` and `owkg.simulate` raise an error for metrics
+            with a link, because their expectations are not means over queries.
 
     Examples:
         >>> import jax.numpy as jnp
@@ -51,10 +51,11 @@ class RankWeight:
 
 
 def probed(metric: RankWeight) -> RankWeight:
-    """`metric`, whose weight has been tried on an array of ranks.
+    """The argument `metric`, after its weight has been tested on an array of ranks.
 
     Raises:
-        ValueError: if it is no `RankWeight`, or its weight does not give one real number for each rank.
+        ValueError: if `metric` is not a `RankWeight`, or its weight does not give one real number for each
+            rank.
     """
     if not isinstance(metric, RankWeight):
         raise ArgumentError("metric", f"must be a RankWeight, such as owkg.rank_weights.MRR, got {metric!r}.")
@@ -65,10 +66,10 @@ def probed(metric: RankWeight) -> RankWeight:
 
 @lru_cache(maxsize=4096)
 def _works_on_numpy(metric: RankWeight) -> bool:
-    """Whether the weight takes arrays of NumPy, for which JAX need not be there.
+    """Whether the weight accepts NumPy arrays, so that JAX is not needed.
 
     Raises:
-        ValueError: if it does, and does not give one real number for each rank.
+        ValueError: if it accepts them, but does not give one real number for each rank.
     """
     try:
         with np.errstate(all="ignore"):
@@ -77,21 +78,21 @@ def _works_on_numpy(metric: RankWeight) -> bool:
         return False
     if np.shape(weight) != (7,) or not np.isrealobj(weight):
         raise ArgumentError(
-            "weight", f"of metric {metric.name!r} must give one real number a rank, got {weight!r}."
+            "weight", f"of metric {metric.name!r} must give one real number for each rank, got {weight!r}."
         )
     return True
 
 
-# Whose weights are known to be traceable: a test traces them all, so that a command need not import JAX.
+# Module whose weights are known to be traceable: a test traces them all, so commands need not import JAX.
 _CATALOGUE = "owkg.rank_weights.catalogue"
 
 
 @lru_cache(maxsize=4096)
 def _trace(metric: RankWeight) -> None:
-    """Tries the weight on abstract ranks.
+    """Tests the weight on abstract ranks.
 
     Raises:
-        ValueError: if it cannot be traced, or does not give one real number for each.
+        ValueError: if the weight cannot be traced, or does not give one real number for each rank.
     """
     import jax
     import jax.numpy as jnp
@@ -107,12 +108,12 @@ def _trace(metric: RankWeight) -> None:
         ) from error
     if getattr(weight, "shape", None) != (7,) or not jnp.isrealobj(jnp.zeros((), weight.dtype)):
         raise ArgumentError(
-            "weight", f"of metric {metric.name!r} must give one real number a rank, got {weight}."
+            "weight", f"of metric {metric.name!r} must give one real number for each rank, got {weight}."
         )
 
 
 def traceable(metric: RankWeight) -> RankWeight:
-    """`metric`, a plain mean of a rank weight that JAX can trace.
+    """The argument `metric`, after a check that it is a plain mean of a rank weight that JAX can trace.
 
     Raises:
         ValueError: as `probed`, and if the metric has a link.

@@ -1,4 +1,4 @@
-"""Registry of rank weights: name, aliases, parameters, formula and source of each; all else is derived."""
+"""Registry of rank weights: name, aliases, parameters, formula and source, from which all else is derived."""
 
 import difflib
 import math
@@ -12,28 +12,28 @@ from owkg.errors import ArgumentError, naming
 from owkg.rank_weights.catalogue import GMR, HMR, IGMR, IMR, LOG_MRR, MR, MRR, hits_at, p_mrr, power_mean
 from owkg.rank_weights.rank_weight import RankWeight, traceable
 
-# A plain mean or several, or their names.
+# One plain mean or several, or their names.
 Metrics = RankWeight | str | Iterable[RankWeight | str]
 
 
 class Entry(NamedTuple):
-    """A metric, or a family of metrics with parameters.
+    """Metric, or family of metrics with parameters.
 
     Attributes:
-        name: letters behind @ stand for parameters, K for a whole number, [@K] for one that may be left
-            out; M stands for another metric.
-        example: a name of the family.
-        formula: r ranks, N candidates, n tasks, w weights, Q queries, M plain metric, E and V its mean and
-            variance under random ranking, B its best value.
-        range: of the values.
-        better: larger or smaller; - for none.
-        chance: how its chance level is computed.
-        source: where it is from.
-        make: the metric of (M, if there is one, and the parameters).
-        aliases: of the name without its parameters; lower case, words joined by -.
-        pykeen: PyKEEN's key; {} stands for the parameter. Empty where PyKEEN has none.
-        pykeen_adjusted: the adjustments that PyKEEN has of it.
-        trec: trec_eval's names, plain and with a cutoff; empty where trec_eval has none.
+        name: name of the family. Letters behind @ stand for parameters, K for a whole number, [@K] for one
+            that may be left out; M stands for another metric.
+        example: name of a member of the family.
+        formula: formula, with r ranks, N candidates, n tasks, w weights, Q queries, M plain metric, E and V
+            its mean and variance under random ranking, B its best value.
+        range: range of the values.
+        better: "larger" or "smaller"; "-" if neither is better.
+        chance: method that computes the chance level.
+        source: publication or library that defines the metric.
+        make: function of M, if the name has one, and the parameters, that returns the metric.
+        aliases: other words for the name without its parameters; lower case, words joined by -.
+        pykeen: PyKEEN's key, in which {} stands for the parameter; empty if PyKEEN has none.
+        pykeen_adjusted: adjustments of the metric that PyKEEN has.
+        trec: trec_eval's names, without and with a cutoff; empty if trec_eval has none.
     """
 
     name: str
@@ -50,28 +50,28 @@ class Entry(NamedTuple):
     trec: tuple[str, str] = ("", "")
 
     def listed(self) -> dict[str, str]:
-        """What people read of it."""
+        """Fields that the list of metrics shows."""
         return {name: getattr(self, name) for name in self._fields[:7]}
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The name without its parameters, and the aliases, as names are folded; M stays."""
+        """Name without its parameters, and the aliases, folded as names are; M is kept."""
         stem = re.split(r"\[?@", self.name)[0].replace("_", "-")
         return (re.sub("[A-LN-Z]", lambda letter: letter[0].lower(), stem), *self.aliases)
 
     @property
     def parameters(self) -> list[str]:
-        """Their letters."""
+        """Letters of the parameters."""
         return re.findall("[A-Z]", self.name.partition("@")[2])
 
     def matches(self, folded: str) -> Iterator[list[str]]:
-        """The texts of M and of the parameters, for each way to read a folded name as this metric."""
+        """Texts of M and of the parameters, once for every way to parse a folded name as this metric."""
         for word in self.words:
             if match := _pattern(word, len(self.parameters), "[@" in self.name).fullmatch(folded):
                 yield [text for text in match.groups() if text is not None]
 
     def made(self, name: str, texts: Sequence[str], *of: object) -> Any:
-        """The metric of parameters as text; errors begin with the name."""
+        """Metric for parameters given as text; errors begin with the name."""
         with naming(str, f"metric {name!r}: "):
             return self.make(
                 *of, *(parameter(letter, text) for letter, text in zip(self.parameters, texts, strict=False))
@@ -79,10 +79,10 @@ class Entry(NamedTuple):
 
 
 class Registry:
-    """Entries in their order, those of a user's own behind; what `OWKG_PLUGINS` names is imported first.
+    """Entries in order, user-defined entries last; iteration first imports the modules in `OWKG_PLUGINS`.
 
     Args:
-        *parts: entries, or registries, whose entries are meant as they are when they are asked for.
+        *parts: entries, or registries, whose current entries are included at each iteration.
     """
 
     def __init__(self, *parts: "Entry | Registry") -> None:
@@ -97,11 +97,11 @@ class Registry:
         return sum(1 for _ in self)
 
     def add(self, entry: Entry) -> None:
-        """Adds an entry behind the others."""
+        """Adds an entry at the end."""
         self._parts.append(entry)
 
     def remove(self, entry: Entry) -> None:
-        """Takes an entry out; nothing where it is not there."""
+        """Removes an entry; does nothing if it is not in the registry."""
         self._parts = [part for part in self._parts if part is not entry]
 
 
@@ -110,7 +110,7 @@ _NUMBER = r"([-+]?[\d.]+(?:e[-+]?\d+)?(?:/[-+\d.]+)?|inf|nan)"
 
 @cache
 def _pattern(word: str, parameters: int, may: bool) -> re.Pattern[str]:
-    """Names of a family: `hits@10`, `hits-at-10`, `hits10`. Further parameters may be left out."""
+    """Pattern for a family: `hits@10`, `hits-at-10`, `hits10`; all parameters but the first are optional."""
     start = re.escape(word).replace("M", "(.+?)")
     if not parameters:
         return re.compile(start)
@@ -119,7 +119,7 @@ def _pattern(word: str, parameters: int, may: bool) -> re.Pattern[str]:
 
 
 def parameter(letter: str, text: str) -> float:
-    """The number, or fraction, that a parameter of a name spells; K as int where it is whole."""
+    """Number, or fraction, that a parameter of a name spells; an int if the letter is K and it is whole."""
     try:
         above, _, under = text.partition("/")
         value = float(above) / float(under or 1)
@@ -130,12 +130,12 @@ def parameter(letter: str, text: str) -> float:
     return int(value) if letter == "K" and value.is_integer() else value
 
 
-# Letters of a name at most: longer ones would take long to be told from every way to write a metric.
+# Largest number of letters of a name, because matching a longer one against all metrics would take long.
 _LONGEST = 1000
 
 
 def folded_name(name: object) -> str:
-    """A name in lower case, with `-` for spaces and underscores."""
+    """Name in lower case, with `-` for spaces and underscores."""
     if not isinstance(name, str):
         raise ValueError(f"the name of a metric must be text, got {name!r}.")
     if len(name) > _LONGEST:
@@ -145,7 +145,7 @@ def folded_name(name: object) -> str:
 
 
 def unknown_name(name: str, entries: Iterable[Entry], otherwise: str, more: Iterable[str] = ()) -> ValueError:
-    """The error of a name that is not known, with the near ones of the entries and of `more`."""
+    """Error for an unknown name, with similar names from the entries and from `more`."""
     known = {word for entry in entries for word in (entry.example, *_without_parameters(entry))}
     near = difflib.get_close_matches(
         folded_name(name), {folded_name(word) for word in (*known, *more)}, 3, 0.5
@@ -267,14 +267,14 @@ RANK_WEIGHTS = Registry(
     ),
     Entry("log-mrr", "log-mrr", "mean of 1/log2(1+r)", "(0, 1]", "larger", "closed", _YANG, lambda: LOG_MRR),
 )
-"""All rank weights. A new entry is a new metric, in theory, in simulation and for ranks."""
+"""All rank weights. A new entry adds a metric to theory, simulation and evaluation."""
 
-# Names of plain rank weights that no entry makes.
+# Names of plain rank weights that follow from no entry.
 _SYNONYMS = {"sqrt-mrr": "p-mrr@1/2"}
 
 
 def rank_weight_or_none(name: str, folded: str) -> RankWeight | None:
-    """The rank weight of a folded name; None where it is none."""
+    """Rank weight of a folded name; None if there is none."""
     folded = _SYNONYMS.get(folded, folded)
     for entry in RANK_WEIGHTS:
         for texts in entry.matches(folded):
@@ -283,13 +283,13 @@ def rank_weight_or_none(name: str, folded: str) -> RankWeight | None:
 
 
 def rank_weight(name: str) -> RankWeight:
-    """The rank weight of that name; case, `_` against `-`, and the common aliases do not matter.
+    """Rank weight with a given name; case does not matter, nor does `_` in place of `-`.
 
     Args:
         name: one of `forms()`, or an alias: `hits_at_10`, `sqrt-mrr`, `inverse_harmonic_mean_rank`, ...
 
     Raises:
-        ValueError: for an unknown name (the message names the near ones), or a bad K or P.
+        ValueError: if the name is unknown (the message lists similar names), or K or P is out of range.
 
     Examples:
         >>> rank_weight("hits_at_10").name, rank_weight("p-mrr@1/3").name
@@ -302,20 +302,20 @@ def rank_weight(name: str) -> RankWeight:
 
 
 def plain() -> tuple[Entry, ...]:
-    """Those that are plain means, so that theory and simulation take them."""
+    """Entries that are plain means, which theory and simulation accept."""
     return tuple(entry for entry in RANK_WEIGHTS if rank_weight(entry.example).link is None)
 
 
 def forms() -> tuple[str, ...]:
-    """The canonical names of plain means; K a whole number, P a number or a fraction such as 1/3."""
+    """Canonical names of plain means; K is a whole number, P a number or a fraction such as 1/3."""
     return tuple(entry.name for entry in plain())
 
 
 def checked_metric(metric: RankWeight | str) -> RankWeight:
-    """A metric, given as it is or by name, that is a plain mean of a rank weight that JAX can trace.
+    """Metric, given as an object or by name, after a check that it is a plain mean that JAX can trace.
 
     Raises:
-        ValueError: if it is none, or the name is not known.
+        ValueError: if it is not, or the name is unknown.
     """
     if not isinstance(metric, str):
         return traceable(metric)
@@ -330,7 +330,11 @@ def checked_metric(metric: RankWeight | str) -> RankWeight:
 
 
 def checked_metrics(metrics: Metrics) -> tuple[RankWeight, ...]:
-    """One metric or several, or their names, each a plain mean, as a tuple; ValueError for anything else."""
+    """One metric or several, or their names, as a tuple of plain means.
+
+    Raises:
+        ValueError: if an element is not a plain mean or its name.
+    """
     several = isinstance(metrics, Iterable) and not isinstance(metrics, str)
     given: Any = metrics
     each = tuple(given) if several else (given,)

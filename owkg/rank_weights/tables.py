@@ -1,4 +1,4 @@
-"""Tables of a rank weight over the ranks, and their running sums: what every exact mean is read from."""
+"""Tables of a rank weight over the ranks, and their running sums, from which every exact mean is computed."""
 
 import sys
 from collections.abc import Callable
@@ -17,16 +17,16 @@ from owkg.keys import settled
 from owkg.rank_weights.many import points
 from owkg.rank_weights.rank_weight import RankWeight, probed
 
-# Ranks that a table of sums may have; a table of so many takes 1.6 GB, and twice that while it is made.
+# Most ranks of a table of sums; a table of this size takes 1.6 GB, and twice as much while it is made.
 _LARGEST_RANK = 10**8
-# Above it a sum of squares is no float.
+# Above this weight, a sum of squares may exceed the range of floats.
 _LARGEST_WEIGHT = 1e150
 
 
 def padded_size(largest: int | np.integer) -> int:
-    """A round number that is at least `largest`: few sizes, so few compilations.
+    """Round number of at least `largest`; the few distinct sizes keep compilations few.
 
-    Powers of two from 16 to 2**20, multiples of 2**20 above.
+    The sizes are powers of two from 16 to 2**20, and multiples of 2**20 above.
     """
     if largest > 2**20:
         return -(-int(largest) // 2**20) * 2**20
@@ -34,16 +34,16 @@ def padded_size(largest: int | np.integer) -> int:
 
 
 def on_numpy(function: Callable[[Any], Any], values: ArrayLike) -> Float[np.ndarray, "..."]:
-    """An elementwise function in float64; by NumPy as far as it can be, which compiles nothing."""
+    """Value of an elementwise function in float64, by NumPy if possible, which compiles nothing."""
     values = np.asarray(values, np.float64)
     with ExitStack() as now, np.errstate(all="ignore"):
         if (jax := sys.modules.get("jax")) is not None:
-            # Evaluated now, even when a caller is under a trace.
+            # Evaluated now, even if the caller is being traced.
             now.enter_context(jax.ensure_compile_time_eval())
             now.enter_context(settled(x64=True, device=False))
         try:
             return np.asarray(function(values), np.float64)
-        except Exception:  # written for arrays of JAX alone
+        except Exception:  # the function accepts only JAX arrays
             import jax
 
             with jax.ensure_compile_time_eval(), settled(x64=True):
@@ -78,22 +78,22 @@ def _new_prefix_sums(metric: RankWeight, largest_rank: int) -> np.ndarray:
     sums = np.zeros((2, padded_size(largest_rank) + 1))
     np.cumsum(weight, out=sums[0, 1 : largest_rank + 1])
     np.cumsum(weight**2, out=sums[1, 1 : largest_rank + 1])
-    # Ranks that no candidate can have: any finite number does.
+    # No candidate can have these ranks, so any finite number will do.
     sums[:, largest_rank + 1 :] = sums[:, largest_rank : largest_rank + 1]
     sums.flags.writeable = False
     return sums
 
 
-# Sizes up to which that many tables are kept; what is greater is made anew each time.
+# (size, number of tables up to this size that are kept); a larger table is made anew each time.
 _KEPT = ((2**15, 1024), (2**18, 16), (2**23, 2))
-# Ranks that are summed up at a time where there is no table.
+# Number of ranks that are summed at a time if there is no table.
 _PART = 2**20
-# Bytes that a table takes a rank while it is made.
+# Bytes per rank that a table takes while it is made.
 _BYTES = 32
 
 
 def kept_by_size(build: Callable[[RankWeight, int], np.ndarray]) -> Callable[[RankWeight, int], np.ndarray]:
-    """`build(metric, size)` with its tables kept: many small ones, few great ones."""
+    """Cached version of `build(metric, size)` that keeps many small tables and few large ones."""
     kept = [(size, lru_cache(maxsize=count)(build)) for size, count in _KEPT]
 
     def table(metric: RankWeight, size: int) -> np.ndarray:
@@ -108,7 +108,7 @@ _prefix_sums = kept_by_size(_new_prefix_sums)
 def prefix_sums(metric: RankWeight, largest_rank: int | np.integer) -> Float[np.ndarray, "2 ranks"]:
     """S1(x) = sum_{j <= x} h(j) and S2(x) = sum_{j <= x} h(j)^2, for x = 0 .. `largest_rank`.
 
-    The table is longer, of a round length; what lies behind `largest_rank` is finite and means nothing.
+    The table has a round length; its entries behind `largest_rank` are finite and have no meaning.
 
     Raises:
         ValueError: if the metric's weight is not finite at some rank, or there are more than 10**8 ranks.
@@ -125,12 +125,12 @@ def prefix_sums(metric: RankWeight, largest_rank: int | np.integer) -> Float[np.
 
 
 def has_table(largest_rank: int | np.integer) -> bool:
-    """Whether tables over so many ranks are worth their memory; beyond, ranks are looked at one by one."""
+    """Whether a table over this many ranks is worth its memory; beyond, weights are computed one by one."""
     return bool(largest_rank <= _KEPT[-1][0])
 
 
 def sums_at(metric: RankWeight, ranks: Int[np.ndarray, "*shape"]) -> Float[np.ndarray, "2 *shape"]:
-    """S1 and S2 of `prefix_sums` at some ranks, from 0: of the table, of `points`, or summed up in parts."""
+    """S1 and S2 of `prefix_sums` at some ranks from 0: from the table, from `points`, or summed in parts."""
     largest = int(ranks.max(initial=1))
     if has_table(largest):
         return prefix_sums(metric, padded_size(largest))[:, ranks]
@@ -153,15 +153,16 @@ def sums_at(metric: RankWeight, ranks: Int[np.ndarray, "*shape"]) -> Float[np.nd
 def tie_expectation(
     metric: RankWeight, optimistic: ArrayLike, pessimistic: ArrayLike
 ) -> Float[np.ndarray, "*tasks"]:
-    """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) a task.
+    """E[h(rank)] of a rank uniform on optimistic .. pessimistic, for any rank weight, in O(1) time per task.
 
     Args:
-        metric: gives h; a link is not applied.
+        metric: metric with the weight h; a link is not applied.
         optimistic: first rank of each tie, int, of any shape.
         pessimistic: last rank of each tie, int, of the same shape.
 
     Raises:
-        ValueError: if a rank is no whole number of at least 1, or the ranks are out of order.
+        ValueError: if a rank is not a whole number of at least 1, or a pessimistic rank is below its
+            optimistic rank.
     """
     low = checks.integer("optimistic", optimistic, 1)
     high = checks.integer("pessimistic", pessimistic, 1)

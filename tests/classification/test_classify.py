@@ -80,7 +80,7 @@ def test_models_are_fitted_each_by_itself_and_compared(rng, scored):
         assert row["difference"] == pytest.approx(values["a", row["metric"]] - values["b", row["metric"]])
         assert row["ci_low"] <= row["difference"] <= row["ci_high"]
     last = both["split"].to_list()[:200][::-1].index("test") + 1
-    with pytest.raises(ArgumentError, match="must be the same for all models, and are not for a and b"):
+    with pytest.raises(ArgumentError, match="must be the same for all models, but differ for a and b"):
         owkg.classify(pl.concat([both[:-last], both[400 - last + 1 :]]))
 
 
@@ -117,20 +117,22 @@ def test_without_a_validation_set_what_needs_no_threshold(rng, scored):
     found = owkg.classify(table)
     assert found.values["metric"].to_list() == ["roc-auc", "pr-auc", "average-precision"]
     assert found.thresholds is None
-    with pytest.raises(ArgumentError, match="`fit` must be a split of the table: accuracy need thresholds"):
+    with pytest.raises(
+        ArgumentError, match="`fit` must be a split of the table, because thresholds for accuracy"
+    ):
         owkg.classify(table, "accuracy")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metrics": "foo"}, "`metrics` must be of accuracy, .*, got foo"),
+        ({"metrics": "foo"}, "`metrics` must be from accuracy, .*, got foo"),
         ({"metrics": []}, "`metrics` must name at least one"),
         ({"thresholds": "each"}, "`thresholds` must be relation, global or a number, got 'each'"),
         ({"thresholds": float("nan")}, "`thresholds` must be finite"),
         ({"split": "dev"}, "`split` must be one of test, valid, got 'dev'"),
-        ({"fit": "test"}, "`fit` must be another split"),
-        ({"fit": "dev"}, "`fit` must be another split"),
+        ({"fit": "test"}, "`fit` must be a split of the table other than"),
+        ({"fit": "dev"}, "`fit` must be a split of the table other than"),
         ({"by": "colour"}, "`by` must be columns of the table such as relation, got colour"),
         ({"ci": 95}, "`ci` must be in"),
     ],

@@ -60,5 +60,5 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="valid"):
         drawn_negatives(world, "valid")
     every = np.array([(a, 0, b) for a in (0, 1) for b in (0, 1)], np.int32)
-    with pytest.raises(ArgumentError, match="`graph` must leave entities to corrupt 'a r a' with"):
+    with pytest.raises(ArgumentError, match="`graph` must have an entity to corrupt 'a r a' with"):
         drawn_negatives(graph(every, n=2), "test")

@@ -49,7 +49,7 @@ def test_bad_values(column, values, message):
     table = GOOD.with_columns(pl.Series(column, values, strict=False))
     if message is None:  # twice the same triple
         table = table.with_columns(pl.lit("c").alias("tail"))
-        message = "mine, row 1: the triple 'a r c' stands in test already"
+        message = "mine, row 1: the triple 'a r c' is already in test"
     with pytest.raises(ValueError, match=message):
         checked_triples(table, source="mine")
 
@@ -57,7 +57,7 @@ def test_bad_values(column, values, message):
 def test_missing_columns_and_rows():
     with pytest.raises(ValueError, match="mine: a table of scored triples needs the columns label, score"):
         checked_triples(GOOD.drop("label", "score"), source="mine")
-    with pytest.raises(ValueError, match="mine: holds no triple"):
+    with pytest.raises(ValueError, match="mine: must have at least one triple, got none"):
         checked_triples(GOOD.clear(), source="mine")
     with pytest.raises(ValueError, match=r"`triples` must be a DataFrame of polars or pandas, .*, got list"):
         checked_triples([])

@@ -87,7 +87,7 @@ def test_groups_and_no_intervals(run, call):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--metric", "foo"), "--metric must be of accuracy"),
+        (("--metric", "foo"), "--metric must be from accuracy"),
         (("--thresholds", "x"), "--thresholds must be relation, global or a number, got 'x'"),
         (("--negatives", "hard"), "--negatives must be one of uniform, frequency"),
         (("--by", "colour"), "--by must be columns of the table"),

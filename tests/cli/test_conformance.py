@@ -30,7 +30,7 @@ def test_bad_input_is_one_line(refused, tmp_path):
     (tmp_path / "x.json").write_text("[1]")
     for arguments, text in (
         (("--adapter", "nothing"), "--adapter must be one of owkg, pykeen"),
-        (("--results", tmp_path / "x.json"), "holds no results"),
+        (("--results", tmp_path / "x.json"), "must hold results"),
         (("--results", tmp_path / "y.json"), "y.json"),
     ):
         err = refused("conformance", *arguments)

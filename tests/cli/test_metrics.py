@@ -188,10 +188,13 @@ def test_a_model_with_seeds_is_one_row(folder, done, answer):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("m.parquet --interval bca", "--interval must be analytic where a model has several seeds"),
-        ("m.parquet --mean-of-sides", "must be of one seed for each model"),
+        ("m.parquet --interval bca", "--interval must be analytic if a model has several seeds"),
+        ("m.parquet --mean-of-sides", "must have one seed for each model"),
         ("short.parquet", "short.parquet: the seeds must rank the same tasks: seed 2 lacks 1, such as the "),
-        ("transe.parquet --by seed", "--by must name a column of the rank table, got seed, which it lacks."),
+        (
+            "transe.parquet --by seed",
+            "--by must name a column of the rank table, got seed, which is missing.",
+        ),
         ("m1.parquet m2.parquet", "m2.parquet: seed 2 of the model 'm' is in m1.parquet too."),
     ],
 )
@@ -702,7 +705,7 @@ def test_heavy_queries_that_score_differently_are_noted(call, harder):
     write_ranks(table.with_columns(optimistic=ranks, pessimistic=ranks), "heavy.parquet")
     code, _, err = call("heavy.parquet --metric mrr,macro-mrr")
     assert code == 0
-    assert ("of the variance and score differently from others (mrr); the sample may lack" in err) is harder
+    assert ("of the variance and score differently from others (mrr); the intervals may be" in err) is harder
 
 
 def test_groups_that_rest_on_few_queries_are_counted(call):

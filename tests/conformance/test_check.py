@@ -186,7 +186,7 @@ def test_a_missing_library_is_one_error_that_names_the_package(name, monkeypatch
         raise ImportError(f"no {module}")
 
     monkeypatch.setattr("owkg.conformance.peers.import_module", imported)
-    with pytest.raises(ValueError, match=r"must be of an installed library: .* pip install [\w-]+\."):
+    with pytest.raises(ValueError, match=r"must name an installed library: .* pip install [\w-]+\."):
         adapter(name)
 
 
@@ -230,10 +230,10 @@ def test_the_runner_gives_what_is_recorded_of_pytrec_eval(tmp_path):
 @pytest.mark.parametrize("text", ["{}x", "[1]", '[{"library": "a", "version": "1"}]', '{"a": 1}', "[[]]"])
 def test_other_files_are_no_results(text, tmp_path):
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises(ValueError, match=r"x\.json: holds no results"):
+    with pytest.raises(ValueError, match=r"x\.json: must hold results"):
         read_results(tmp_path / "x.json")
 
 
 def test_results_of_other_vectors_are_refused():
-    with pytest.raises(ValueError, match="must be of vectors of this version, got 'nothing'"):
+    with pytest.raises(ValueError, match="must have vectors of this version, got 'nothing'"):
         summary({"library": "a", "version": "1", "outcomes": [{"vector": "nothing"}]})

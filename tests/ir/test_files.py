@@ -51,7 +51,7 @@ def test_runs(name, text, tmp_path):
 
 
 def test_ranks_without_scores_are_noted(tmp_path):
-    with pytest.warns(UserWarning, match=r"a\.tsv: has ranks and no scores: each score is minus the rank"):
+    with pytest.warns(UserWarning, match=r"a\.tsv: has ranks but no scores, so each score is minus the rank"):
         read_run(written(tmp_path / "a.tsv", "q1\td1\t1\n"), topics=True)
 
 
@@ -81,7 +81,7 @@ RULES = (
 
 def test_predictions_of_rules(tmp_path):
     """The lists of one query, which differ by the answers that were filtered, are one list."""
-    with pytest.warns(UserWarning, match=r"1 queries have an empty list, such as '\?\|s\|d' .line 5., which"):
+    with pytest.warns(UserWarning, match=r"1 queries have an empty list, such as '\?\|s\|d' .line 5."):
         frame = read_run(written(tmp_path / "alpha-100", RULES), topics="allowed")
     assert pairs(frame, "score") == {
         ("?|r|c", "a"): 0.9,
@@ -119,12 +119,12 @@ def test_an_empty_list_beside_another_of_the_same_query_is_not_told(tmp_path):
         ("q1 Q0 d1 1 2 a\nq1 d2 2\n", "line 2: must be 6 fields"),
         ("q1 Q0 d1 1 2 a\n\nq1 Q0 d2 2 1 a\n", "line 2: .* got a blank line"),
         ("q1 Q0 d1 1 nan a\n", "line 1: a score must not be NaN"),
-        ("q1\td1\t1\nq1\td2\t1\n", "line 2: a rank must stand once"),
+        ("q1\td1\t1\nq1\td2\t1\n", "line 2: a rank must occur once"),
         ("q1\td1\t1\nq1\td2\t0\n", "line 2: a rank must be a whole number from 1"),
-        ("q1\td1\t1\nq1\td1\t2\n", "line 2: the answer 'd1' to 'q1' stands on an earlier line"),
+        ("q1\td1\t1\nq1\td1\t2\n", "line 2: the answer 'd1' to 'q1' is also on an earlier line"),
         ('{"q": {"d": NaN}}', "x: the score of 'd' to 'q' must be a number, got nan"),
-        ('{"q": {"d": 1, "d": 2}}', "line 1: must name each key of an object once, got 'd' twice"),
-        ('{"q": {"d": 1},\n"q": {"e": 2}}', "must name each key of an object once, got 'q' twice"),
+        ('{"q": {"d": 1, "d": 2}}', "line 1: must have each key of an object once, got 'd' twice"),
+        ('{"q": {"d": 1},\n"q": {"e": 2}}', "must have each key of an object once, got 'q' twice"),
         ('{"q": {"d": 1},\n"e": }', "line 2: must be JSON"),
         ('{"q": [1]}', "got list for the query 'q'"),
         ('{"q":' * 100_000, "not nested so deep"),
@@ -137,11 +137,11 @@ def test_an_empty_list_beside_another_of_the_same_query_is_not_told(tmp_path):
         (b"q1 Q0 d1 1 2 \0\n", "but is a binary file"),
         (gzip.compress(b"q1 Q0 d1 1 2 a", mtime=0), "whose name must end in .gz"),
         (RULES + "b s d\nHeads: a\t1\n", "line 11: must be followed by the other lines|end of the file"),
-        (RULES.replace("0.4", "x"), "line 8: must be candidates with their scores, got 'a' with 'x'"),
+        (RULES.replace("0.4", "x"), "line 8: must be candidates with scores, got 'a' with score 'x'"),
         (RULES.replace("\t0.4", ""), "line 8: .* in turn"),
         (RULES.replace("b s d", "b s"), "line 4: must be a triple"),
         (RULES.replace("Heads: \n", "Tails: \n"), "line 5: must begin with 'Heads:'"),
-        (RULES.replace("c\t0.7\te", "c\t0.6\te"), "line 9: the answer 'c' to 'a|r|?' has another score"),
+        (RULES.replace("c\t0.7\te", "c\t0.6\te"), "line 9: the answer 'c' to 'a|r|?' has a different score"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*have an empty list")
@@ -160,7 +160,7 @@ def test_bad_runs(text, message, tmp_path):
             "query-id\tcorpus-id\tscore\nq1\td1\t0.5\n",
             "line 2: a relevance must be a whole number, got '0.5'",
         ),
-        ("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t1\n", "line 3: the answer 'd1' to 'q1' stands"),
+        ("query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td1\t1\n", "line 3: the answer 'd1' to 'q1' is also"),
         ("q\titer\tdoc\trel\nq1\t0\td1\t1\n", "line 1: .* got 'rel'; is this a header line"),
         ("q1 0 d1 nan\n", "line 1: a relevance must be a whole number, got 'nan'"),
         ("q1 0 d1 1e300\n", "line 1: a relevance must be a whole number, got '1e300'"),

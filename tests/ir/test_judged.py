@@ -349,7 +349,11 @@ def with_column(frame: pl.DataFrame, column: str, values: list) -> pl.DataFrame:
             r"must name the answer in every row, got none at index \(0,\)",
         ),
         (with_column(RUN, "answer", [1.5, 2]), QRELS, "`run` must name each answer by text or .*Float64"),
-        (with_column(RUN, "answer", [1, 2]), QRELS, "`qrels` must name each answer as `run` does, by Int64"),
+        (
+            with_column(RUN, "answer", [1, 2]),
+            QRELS,
+            "`qrels` must have the type of `run` in the column answer, Int64",
+        ),
         (with_column(RUN, "query", ["q", "x"]), QRELS, "`run` must answer queries that .* got 'x'"),
         (RUN, with_column(QRELS, "answer", ["a", "a"]), r"`qrels` must list .* got \('q', 'a'\) twice"),
         (

@@ -210,11 +210,11 @@ def test_a_no_break_space_is_part_of_a_field(tmp_path):
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("P", "P has a cutoff, a whole number from 1 to 2\\^53, as in P@10, got 'P'"),
-        ("ndcg_cut.0", "nDCG has a cutoff"),
-        (f"nDCG@{10**20}", r"nDCG has a cutoff, a whole number from 1 to 2\^53, as in nDCG@10"),
-        ("P@1.5", "P has a cutoff"),
-        ("RBP(p=1.2)", r"RBP has a persistence between 0 and 1, as in RBP\(p=0.8\), got"),
+        ("P", "P needs a cutoff, a whole number from 1 to 2\\^53, as in P@10, got 'P'"),
+        ("ndcg_cut.0", "nDCG needs a cutoff"),
+        (f"nDCG@{10**20}", r"nDCG needs a cutoff, a whole number from 1 to 2\^53, as in nDCG@10"),
+        ("P@1.5", "P needs a cutoff"),
+        ("RBP(p=1.2)", r"RBP needs a persistence between 0 and 1, as in RBP\(p=0.8\), got"),
         ("Rprec@5", "Rprec has no cutoff"),
     ],
 )
@@ -235,10 +235,12 @@ def test_examples_are_names():
     assert [measure(name).name for name in EXAMPLES] == list(EXAMPLES)
     assert measures_named("mrr") is None
     assert measures_named(None) is None
-    with pytest.raises(ValueError, match=r"one for all \(owkg ir --level 2\), got 'AP\(rel=2\)@5'"):
+    with pytest.raises(
+        ValueError, match=r"all measures share one \(owkg ir --level 2\), got 'AP\(rel=2\)@5'"
+    ):
         measures_named(["AP(rel=2)@5"])
     assert [one.name for one in measures_named(["AP", "mrr", "MRR@10"]) or []] == ["AP", "RR", "RR@10"]
-    with pytest.raises(ValueError, match="not both; got 'mr' beside them"):
+    with pytest.raises(ValueError, match="got 'mr' among measures of lists"):
         measures_named(["AP", "mr"])
 
 
@@ -301,8 +303,8 @@ def test_dictionaries_are_runs_and_judgements():
         ({"q1": {"d1": float("nan")}}, "`systems` the score of 'd1' to 'q1' must be a number, got nan"),
         ({"q1": {"d1": "2"}}, "must be a number, got '2'"),
         ({"q1": {"d1": True}}, "must be a number, got True"),
-        ({"q1": {1: 2.0}}, "must have text as its keys, not empty, got 1"),
-        ({"q1": {"": 2.0}}, "must have text as its keys, not empty, got ''"),
+        ({"q1": {1: 2.0}}, "must have non-empty text as keys, got 1"),
+        ({"q1": {"": 2.0}}, "must have non-empty text as keys, got ''"),
         ({"q1": ["d1"]}, "got list for the query 'q1'"),
         ({}, "must be"),
         ({"q1": {"\udc80": 2.0}}, r"`systems` must hold text that UTF-8 can write, got '\\udc80'"),

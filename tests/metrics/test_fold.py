@@ -166,7 +166,9 @@ def test_owkg_evaluate_takes_a_path(small_parts, table, tmp_path, monkeypatch):
         "all[1].parquet",
     ):
         same(owkg.evaluate(ranks, names, by="relation", side=["both", "head"]), expected)
-    with pytest.raises(ArgumentError, match="`side` must be a side of the table, which has no relation"):
+    with pytest.raises(
+        ArgumentError, match="`side` must be a side of the table, which has no rows of relation"
+    ):
         owkg.evaluate("ranks", names, side="relation")
 
 

@@ -89,7 +89,7 @@ def test_chances_are_hypergeometric():
     [
         (
             lambda: full_values(table([1, 2], [9, 8]), num_entities=10),
-            "must all be among K negatives, got .8, 9",
+            "must all be among the same number of negatives, got .8, 9",
         ),
         (
             lambda: full_values(table([1, 2], 9), num_entities=8),
@@ -103,7 +103,7 @@ def test_chances_are_hypergeometric():
         ),
         (
             lambda: full_values_of_published({"mrr": 0.5, "hits@1": 0.9}, negatives=5, num_entities=99),
-            "`published` must be metrics of some distribution",
+            "`published` must be values that some distribution of ranks has",
         ),
         (lambda: full_values_of_published({}, negatives=5, num_entities=99), "`published` must hold"),
         (lambda: full_values_of_published({"mrr": 0.5}, negatives=0, num_entities=9), "`negatives` must"),
@@ -137,7 +137,7 @@ def test_the_band_is_of_whole_queries():
 
 
 def test_rounding_of_every_metric():
-    with pytest.raises(ValueError, match="`rounding` must be of every published metric, and has no 'mrr'"):
+    with pytest.raises(ValueError, match="`rounding` must have every published metric, but has no 'mrr'"):
         full_values_of_published({"mrr": 0.9}, negatives=5, num_entities=99, rounding={"hits@1": 0.1})
 
 

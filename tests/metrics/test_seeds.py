@@ -165,5 +165,5 @@ def test_seeds_of_other_tasks_are_refused(tmp_path, streamed):
 
 
 def test_seeds_and_a_bootstrap_are_refused():
-    with pytest.raises(ValueError, match="`interval` must be analytic where a model has several seeds"):
+    with pytest.raises(ValueError, match="`interval` must be analytic if a model has several seeds"):
         owkg.evaluate(ranks(), "mrr", interval="bca")

@@ -180,7 +180,7 @@ def test_bad_p(p):
 
 @pytest.mark.parametrize("p", [5e-324, 1e-9, 1e-4, 0.000999])
 def test_a_power_that_rounding_would_decide_is_refused(p):
-    with pytest.raises(ValueError, match=r"`p` must be at least 0.001, got .* log-mrr, or gmr"):
+    with pytest.raises(ValueError, match=r"`p` must be at least 0.001, got .* log-mrr and gmr"):
         p_mrr(p)
     assert p_mrr(0.001).name == "p-mrr@0.001"
 

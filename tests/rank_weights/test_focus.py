@@ -52,9 +52,9 @@ def test_a_weight_that_counts_all_ranks_alike_has_the_least_focus():
         (
             RankWeight("low", lambda rank: rank),
             9,
-            "`metric` must be a mean of a rank weight that does not rise",
+            "`metric` must be the mean of a rank weight that does not rise",
         ),
-        (rank_weight("gmr"), 9, "`metric` must be a mean"),
+        (rank_weight("gmr"), 9, "`metric` must be the mean"),
         (MRR, 1, "`largest_rank` must be a whole number of at least 2"),
     ],
 )
@@ -73,7 +73,8 @@ def test_equal_bins_are_equal_metrics():
 
 
 @pytest.mark.parametrize(
-    ("ends", "values", "message"), [([2, 1], [1, 1], "`ends` must be"), ([1, 2], [1], "`values` must be 2")]
+    ("ends", "values", "message"),
+    [([2, 1], [1, 1], "`ends` must be"), ([1, 2], [1], "`values` must have shape .2,")],
 )
 def test_bad_bins(ends, values, message):
     with pytest.raises(ValueError, match=message):

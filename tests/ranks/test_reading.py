@@ -277,9 +277,9 @@ def test_arrays_and_lists_of_ranks():
         ([1, float("nan")], {"candidates": 9}, "row 2: rank must be whole or half"),
         ([1, 2], {"graph": GRAPH}, "`columns` must say of which side"),
         ([[1, 2]], {"graph": GRAPH}, "has 1 rows without triples, and the split test 2 triples"),
-        (3, {"candidates": 9}, "must be of owkg.read_ranks or owkg.rank, a DataFrame, .* got int"),
+        (3, {"candidates": 9}, "must be a table of owkg.read_ranks or owkg.rank, a DataFrame, .* got int"),
         ([[1, 2]], {"candidates": 9, "columns": {"rank": "2"}}, "names '2'; columns found: '0', '1'"),
-        ([TABLE, TABLE], {}, r"`ranks` must have names where they are several tables: \{name: table, ...\}"),
+        ([TABLE, TABLE], {}, r"`ranks` must have names if there are several tables: \{name: table, ...\}"),
     ],
 )
 def test_bad_arrays(ranks, options, message):
@@ -489,14 +489,11 @@ def test_tables_by_name_are_models(tmp_path, form):
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"a": TABLE, "": TABLE}, "`ranks` must be called by text that is not empty, got ''"),
-        (
-            {"a": TABLE, "b": TABLE.drop("side")},
-            "`ranks` of the name 'b' must be a rank table: .*no column side",
-        ),
+        ({"a": TABLE, "": TABLE}, "`ranks` must have non-empty text as names, got ''"),
+        ({"a": TABLE, "b": TABLE.drop("side")}, "`ranks` named 'b' must be a rank table: .*no column side"),
         (
             {"a": TABLE.with_columns(model=pl.col("head"))},
-            "must hold one model by each name, got 2 by .* 'a'",
+            "must hold one model under each name, got 2 under .* 'a'",
         ),
     ],
 )
