@@ -50,7 +50,6 @@ REST: dict[str, int] = {
     "owkg/classification": 8,
     "owkg/cli": 98,
     "owkg/conformance": 11,
-    "owkg/evaluation": 24,
     "owkg/files": 35,
     "owkg/interop": 3,
     "owkg/ir": 6,
