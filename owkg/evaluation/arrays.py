@@ -148,9 +148,7 @@ def _counted(
 
 
 def _one_behind(items: Iterable[_Item]) -> Iterator[_Item]:
-    """Items, each
-    another.
-    """
+    """Items, each yielded once the next is made, so that the device and the host work at the same time."""
     made = None
     for item in items:
         if made is not None:

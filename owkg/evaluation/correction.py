@@ -57,9 +57,7 @@ class Weight(NamedTuple):
         return rank**-self.power if self.power else np.log(2) / np.log1p(rank)
 
     def below(self, t: Float[np.ndarray, "..."], rank: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """Measure of (0, t) in the mixture that gives f(rank); equal to f(rank) at t = 1. Not defined for
-        Hits@K.
-        """
+        """Measure of (0, t) in the mixture that gives f(rank); f(rank) itself at t = 1. Not for Hits@K."""
         t, rank = np.broadcast_arrays(np.asarray(t, float), np.asarray(rank, float))
         if self.power == 1:
             return t**rank / rank
@@ -104,9 +102,7 @@ def weights_named(names: Sequence[str]) -> list[Weight]:
 
 
 def block_edges(num_entities: int) -> Int[np.ndarray, "edges"]:
-    """Starts of the blocks of an order, and its end: 0, 64, 160, ...; each block is half as large again as
-    the last.
-    """
+    """Starts of the blocks of an order, and its end: 0, 64, 160, ...; the width grows by half each time."""
     edges, width = [0], float(_FIRST)
     while edges[-1] < num_entities:
         edges.append(min(num_entities, edges[-1] + round(width)))
@@ -163,8 +159,7 @@ def reach_chances(
 def _survives(
     weight: Weight, begin: Float[np.ndarray, "blocks"], ranks: Float[np.ndarray, "ranks 1"]
 ) -> Float[np.ndarray, "ranks blocks"]:
-    """Probability that a search at `begin` has not ended yet, if nothing but the candidates it found can end
-    it.
+    """Probability that the candidates found before `begin` have not ended a search.
 
     It assumes that as many of the remaining candidates as of the typical ones score higher. A search for a
     mixture ends at the first of these, and a search for Hits@K at the one that moves the answer to rank K +

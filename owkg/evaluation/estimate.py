@@ -218,9 +218,7 @@ def _typical_ranks(tasks: _Tasks, ties: str) -> tuple[Float[np.ndarray, "tasks"]
 
 
 def _typical_jobs(tasks: _Tasks) -> Iterator[Job]:
-    """Jobs of every task against the typical candidates of its relation, except the known answers and its own
-    answer.
-    """
+    """Jobs of every task against the typical candidates of its relation, without known answers and itself."""
     start, stop = answer_ranges(tasks.known, tasks.entity, tasks.relation)
     bounds = np.flatnonzero(np.append(True, np.diff(tasks.relation) != 0))
     for own in np.split(np.arange(len(tasks.answer)), bounds[1:]):
@@ -246,7 +244,7 @@ def _searched(
     ties: str,
     told: Callable[[float], None],
 ) -> tuple[Clocks, int]:
-    """Candidates that the search finds among those that are not typical, and the number of computed scores."""
+    """Candidates found among those that are not typical, and the number of computed scores."""
     size = int(edges[-1])
     stops, *own = seeds.spawn(int(tasks.batch[-1]) + 2)
     orders = [RandomOrder(np.random.default_rng(one), size) for one in own]
@@ -311,9 +309,7 @@ def _bits(tasks: _Tasks) -> UInt32[np.ndarray, "relations words"]:
 def _block_jobs(
     tasks: _Tasks, active: np.ndarray, drawn: dict[int, np.ndarray]
 ) -> Iterator[tuple[Job, tuple[int, int]]]:
-    """Jobs of the active tasks of each batch against the entities it has drawn, with (batch, start of the
-    columns).
-    """
+    """Jobs of the active tasks of each batch against its drawn entities, and (batch, start of columns)."""
     batch_of = tasks.batch[active]
     for batch, entities in drawn.items():
         for _, rows in tiles(active[batch_of == batch], ROWS):
@@ -329,9 +325,7 @@ def _noted(jobs: Iterator[tuple[Job, tuple[int, int]]], places: list[tuple[int, 
 
 
 def _summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -> dict[str, Any]:
-    """Value, errors and interval of a metric, from (query of each task, batch of each task, both halves) of
-    each part.
-    """
+    """Value, errors and interval of a metric, from its parts: (query, batch, both halves) of the tasks."""
     mean = np.concatenate([halves.mean(0) for *_, halves in parts])
     value, size = float(mean.mean()), len(mean)
     sampling, scatter, fourth, noise, queries = [], 0.0, 0.0, 0.0, 0

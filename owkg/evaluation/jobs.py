@@ -1,6 +1,4 @@
-"""Scores of ranking tasks against some candidates, in jobs of one shape: which candidates score higher or
-tie.
-"""
+"""Scores of ranking tasks against some candidates, in jobs of one shape."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -36,7 +34,7 @@ class Job(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Result of a job, for each of its rows.
+    """Result of a job, one entry per row.
 
     Attributes:
         first_higher, first_tied: place of the first candidate that scores higher, or that ties; `COLUMNS` if
@@ -134,7 +132,7 @@ def _own(
     relation: Int[Array, "tasks"],
     answer: Int[Array, "tasks"],
 ) -> Float[Array, "tasks"]:
-    """Score of each answer, from a product of the shape of a job, so that equal scores tie to the last bit."""
+    """Score of each answer, from a product of the shape of a job, so that equal scores tie exactly."""
 
     def tile(part: tuple[Array, Array, Array]) -> Array:
         queries = trained.queries(part[0], part[1], side)

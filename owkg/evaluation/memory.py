@@ -26,8 +26,7 @@ def query_numbers(trained: Trained) -> int:
 
 
 def block_bytes(device: Any, numbers: int) -> int:
-    """Bytes for a block of queries with `numbers` numbers each, on one of the devices that share the
-    entities.
+    """Bytes for a block of queries with `numbers` numbers each, on one of several devices.
 
     On a CPU the block holds 64 queries, or 256 if 64 queries take more than 32 MiB; it takes at least 16 MiB,
     and otherwise at most 1 GiB and an eighth of the free memory. On an accelerator it holds 256 queries and

@@ -18,9 +18,7 @@ class RandomOrder:
         return len(self._drawn)
 
     def next(self, width: int) -> tuple[Int[np.ndarray, "width"], Float[np.ndarray, "width"]]:
-        """(Entities, increasing clocks in (0, 1)) of the next `width` places; `width` is at most the number
-        left.
-        """
+        """(Entities, increasing clocks in (0, 1)) of the next `width` places; at most as many as are left."""
         begin = len(self._drawn)
         if self._left is None and 2 * (begin + width) > self._size:
             self._left = self._rng.permutation(np.setdiff1d(np.arange(self._size), self._drawn))

@@ -146,7 +146,7 @@ def ranks(
 
 @contextmanager
 def in_precision(precision: str, trained: Trained) -> Iterator[Trained]:
-    """Trained model with float64 arrays inside the context if `precision` is "float64", unchanged otherwise."""
+    """Trained model; its arrays are float64 inside the context if `precision` is "float64"."""
     if precision == "float32":
         yield trained
         return
@@ -167,7 +167,7 @@ def _one_side(
     facts: np.ndarray | None,
     **options: Any,
 ) -> ScoredRanks:
-    """Ranks of triples, given by ids of the graph, on one side; triples that `seen` lacks get the last rank."""
+    """Ranks of triples, by ids of the graph, on one side; triples that `seen` lacks get the last rank."""
     own, inside, known = triples, np.ones(len(triples), bool), facts
     if seen is not graph:
         ids = seen_ids(graph, seen.entities, seen.relations)

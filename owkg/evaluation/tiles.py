@@ -46,9 +46,7 @@ def _tile_size(num_entities: int) -> int:
 
 @partial(jax.jit, static_argnames="mesh")
 def tiled(trained: Trained, mesh: Mesh) -> Float[Array, "tiles size d"]:
-    """Candidate rows of all entities in tiles, the same number on each device, with zeros after the last
-    entity.
-    """
+    """Candidate rows of all entities in tiles, equally many on each device, padded with zeros."""
     candidates = trained.candidates()
     size = _tile_size(len(candidates))
     tiles = -(-len(candidates) // (size * mesh.size)) * mesh.size
