@@ -61,13 +61,11 @@ REST: dict[str, int] = {
     "owkg/rank_weights": 8,
     "owkg/ranks": 62,
     "owkg/report": 28,
-    "owkg/rules": 19,
     "owkg/sampling": 12,
     "owkg/simulate": 15,
     "owkg/stats": 11,
     "owkg/terminal": 10,
     "owkg/theory": 8,
-    "owkg/train": 49,
     "simulations": 154,
 }
 

@@ -1,4 +1,4 @@
-"""Losses of queries, from scores; larger scores are more plausible."""
+"""Losses of queries from scores, where larger scores are more plausible."""
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,9 @@ def cross_entropy(
 ) -> Float[Array, "q"]:
     """-sum_j y_j log softmax(scores)_j, where y = (1 - smoothing) [j answers] / count + smoothing / n.
 
-    The labels y are never formed: log sum exp - (1 - smoothing) answers / count - smoothing mean(scores).
-    `answers` are sums of the scores of so many answers (`count`).
+    The labels y are never formed: the loss is log sum exp - (1 - smoothing) answers / count - smoothing
+    mean(scores). `answers` holds the sum of the scores of the answers of each query, and `count` their
+    number.
     """
     hit = (1 - smoothing) * answers / count + smoothing * jnp.mean(scores, axis=-1)
     return jax.nn.logsumexp(scores, axis=-1) - hit
@@ -28,7 +29,8 @@ def bce(
 ) -> Float[Array, "q"]:
     """-mean_j [y log sigma(s) + (1 - y) log sigma(-s)], y_j = (1 - smoothing) [j answers] + smoothing / n.
 
-    As log sigma(s) - log sigma(-s) = s, it is mean(softplus(s)) - mean(y s). Arguments as `cross_entropy`.
+    Because log sigma(s) - log sigma(-s) = s, this is mean(softplus(s)) - mean(y s). The arguments are those
+    of `cross_entropy`.
     """
     del count  # every answer is a label of its own
     n = scores.shape[-1]
@@ -74,12 +76,12 @@ def self_adversarial(
     """
     logits = jnp.where(allowed, temperature * negative, -jnp.inf)
     raw = jnp.where(allowed, jnp.exp(logits - jnp.max(logits, axis=-1, keepdims=True)), 0)
-    # The largest is 1, so that a sum below 1 is one of nothing.
+    # The largest term is 1, so a sum below 1 means that no negative is allowed.
     weight = raw / jnp.maximum(jnp.sum(raw, axis=-1, keepdims=True), 1)
     weighted = jax.lax.stop_gradient(weight) * jax.nn.softplus(negative)
     return (jax.nn.softplus(-positive) + jnp.sum(weighted, axis=-1)) / 2
 
 
 def _mean(values: Float[Array, "q k"], allowed: Bool[Array, "q k"]) -> Float[Array, "q"]:
-    """The mean of the allowed values; 0 where none is."""
+    """Mean of the allowed values; 0 if none is allowed."""
     return jnp.sum(jnp.where(allowed, values, 0), axis=-1) / jnp.maximum(jnp.sum(allowed, axis=-1), 1)
