@@ -56,7 +56,6 @@ REST: dict[str, int] = {
     "owkg/judge": 39,
     "owkg/kg": 23,
     "owkg/metrics": 81,
-    "owkg/models": 20,
     "owkg/plots": 12,
     "owkg/rank_weights": 8,
     "owkg/ranks": 62,

@@ -11,7 +11,10 @@ def cross_entropy(
     count: Float[Array, "q"],
     smoothing: Float[Array, ""],
 ) -> Float[Array, "q"]:
-    """-sum_j y_j log softmax(scores)_j, where y = (1 - smoothing) [j answers] / count + smoothing / n.
+    """Cross-entropy of the softmax over all entities, [q].
+
+        -sum_j y_j log softmax(scores)_j, where y = (1 - smoothing) [j answers] / count + smoothing / n
+
 
     The labels y are never formed: the loss is log sum exp - (1 - smoothing) answers / count - smoothing
     mean(scores). `answers` holds the sum of the scores of the answers of each query, and `count` their
@@ -27,7 +30,10 @@ def bce(
     count: Float[Array, "q"],
     smoothing: Float[Array, ""],
 ) -> Float[Array, "q"]:
-    """-mean_j [y log sigma(s) + (1 - y) log sigma(-s)], y_j = (1 - smoothing) [j answers] + smoothing / n.
+    """Binary cross-entropy of every entity, averaged, [q].
+
+        -mean_j [y log sigma(s) + (1 - y) log sigma(-s)], y_j = (1 - smoothing) [j answers] + smoothing / n
+
 
     Because log sigma(s) - log sigma(-s) = s, this is mean(softplus(s)) - mean(y s). The arguments are those
     of `cross_entropy`.
@@ -45,21 +51,30 @@ AGAINST_ALL = {"cross_entropy": cross_entropy, "bce": bce}
 def margin(
     positive: Float[Array, "q"], negative: Float[Array, "q k"], allowed: Bool[Array, "q k"], margin: float
 ) -> Float[Array, "q"]:
-    """mean_k max(0, margin + negative_k - positive), over the allowed negatives (Bordes et al. 2013)."""
+    """Margin loss over the allowed negatives (Bordes et al. 2013), [q].
+
+    mean_k max(0, margin + negative_k - positive)
+    """
     return _mean(jax.nn.relu(margin + negative - positive[:, None]), allowed)
 
 
 def logistic(
     positive: Float[Array, "q"], negative: Float[Array, "q k"], allowed: Bool[Array, "q k"]
 ) -> Float[Array, "q"]:
-    """-(log sigma(positive) + mean_k log sigma(-negative_k)) / 2, over the allowed negatives."""
+    """Mean logistic loss of the positive and of the allowed negatives, [q].
+
+    -(log sigma(positive) + mean_k log sigma(-negative_k)) / 2
+    """
     return (jax.nn.softplus(-positive) + _mean(jax.nn.softplus(negative), allowed)) / 2
 
 
 def binary(
     positive: Float[Array, "q"], negative: Float[Array, "q k"], allowed: Bool[Array, "q k"]
 ) -> Float[Array, "q"]:
-    """-(log sigma(positive) + sum_k log sigma(-negative_k)) / (1 + k), over the k allowed negatives."""
+    """Binary cross-entropy of the positive and the k allowed negatives, averaged, [q].
+
+    -(log sigma(positive) + sum_k log sigma(-negative_k)) / (1 + k)
+    """
     wrong = jnp.sum(jnp.where(allowed, jax.nn.softplus(negative), 0), axis=-1)
     return (jax.nn.softplus(-positive) + wrong) / (1 + jnp.sum(allowed, axis=-1))
 
@@ -70,7 +85,10 @@ def self_adversarial(
     allowed: Bool[Array, "q k"],
     temperature: float,
 ) -> Float[Array, "q"]:
-    """-(log sigma(positive) + sum_k p_k log sigma(-negative_k)) / 2, p = softmax(temperature negative).
+    """Self-adversarial loss over the allowed negatives, [q].
+
+        -(log sigma(positive) + sum_k p_k log sigma(-negative_k)) / 2, p = softmax(temperature negative)
+
 
     No gradient flows through p (Sun et al. 2019, equations 5 and 6).
     """

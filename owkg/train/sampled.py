@@ -25,7 +25,10 @@ def sampled_loss(
     candidates: Int[Array, "q k"],
     weight: Float[Array, "q"],
 ) -> Float[Array, ""]:
-    """total(one(queries, table[candidates]), weight), with gradients for `table` and `queries`.
+    """Loss of queries against their own candidates, with gradients for `table` and `queries`.
+
+        total(one(queries, table[candidates]), weight)
+
 
     The loss of a query depends on its own scores only. Blocks of queries are therefore gathered, scored and
     differentiated while they are in the cache, and the gradients of the embeddings are added to their rows:
