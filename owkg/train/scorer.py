@@ -51,7 +51,7 @@ def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step:
     if kg is None:
         raise ArgumentError("embeddings", "needs --kg for the graph.")
     if not file.path.is_file():
-        raise FileNotFoundError(f"{file.path}: is no file.")
+        raise FileNotFoundError(f"{file.path}: must be a file, and there is none.")
 
 
 def read_as(folder: Path, reading: Reading) -> KnowledgeGraph:
