@@ -45,7 +45,8 @@ def import_embeddings(
             radians, or "scaled" phases, r of `owkg.models.rotate`. None: the meaning that the file names, or
             "complex".
         **options: options of the model. `dim`, `relation_dim` and `reciprocal` follow from the arrays unless
-        given; other options, such as `norm`, come from the file, or from the defaults of `owkg.models.model`.
+            given; other options, such as `norm`, come from the file, or from the defaults of
+            `owkg.models.model`.
 
     Raises:
         ValueError: for the reasons in `read_embeddings`; if the labels are not the labels of the graph; if

@@ -169,7 +169,7 @@ def training(model: object = "complex", *, preset: object = None, **settings: ob
         model: name in `owkg.models.MODELS`, in any case.
         preset: published recipe, by a name in the `presets` of the `owkg.models.Kind`. None: the defaults.
         **settings: fields of `Training` and options of the model, by name; `epochs` replaces the `steps` of a
-        preset.
+            preset.
 
     Raises:
         ValueError: if a name is neither a field nor an option, a value is out of range, or the model has no
@@ -235,7 +235,7 @@ def read_config(path: Path, **settings: object) -> Training:
         path: TOML file with fields of `Training`, and options of the model in its table [options]. Defaults
             fill in the rest.
         **settings: fields and options; if `model` differs from the model in the file, the defaults of the new
-        model apply.
+            model apply.
 
     Raises:
         ValueError: if the file is not TOML or has an unknown field; the message begins with the path.

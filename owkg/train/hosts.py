@@ -106,7 +106,7 @@ def _answered(coordinator: str, place: tuple[str, int], limit: int) -> None:
 
 @contextmanager
 def _ended_after(seconds: int, line: str) -> Iterator[None]:
-    """Ends the process with `line` after `seconds`, because nothing else ends a call of JAX's C++ code."""
+    """Ends the process with `line` if the block takes too long; nothing else ends a call of JAX's C++."""
 
     def end() -> None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201

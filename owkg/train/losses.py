@@ -15,7 +15,6 @@ def cross_entropy(
 
         -sum_j y_j log softmax(scores)_j, where y = (1 - smoothing) [j answers] / count + smoothing / n
 
-
     The labels y are never formed: the loss is log sum exp - (1 - smoothing) answers / count - smoothing
     mean(scores). `answers` holds the sum of the scores of the answers of each query, and `count` their
     number.
@@ -34,11 +33,10 @@ def bce(
 
         -mean_j [y log sigma(s) + (1 - y) log sigma(-s)], y_j = (1 - smoothing) [j answers] + smoothing / n
 
-
     Because log sigma(s) - log sigma(-s) = s, this is mean(softplus(s)) - mean(y s). The arguments are those
     of `cross_entropy`.
     """
-    del count  # every answer is a label of its own
+    del count  # every answer is its own label
     n = scores.shape[-1]
     hit = (1 - smoothing) * answers + smoothing * jnp.mean(scores, axis=-1)
     return jnp.mean(jax.nn.softplus(scores), axis=-1) - hit / n
@@ -53,7 +51,9 @@ def margin(
 ) -> Float[Array, "q"]:
     """Margin loss over the allowed negatives (Bordes et al. 2013), [q].
 
-    mean_k max(0, margin + negative_k - positive)
+        mean_k max(0, margin + negative_k - positive)
+
+    `positive` and `negative` are scores; a negative counts where `allowed` is True.
     """
     return _mean(jax.nn.relu(margin + negative - positive[:, None]), allowed)
 
@@ -63,7 +63,9 @@ def logistic(
 ) -> Float[Array, "q"]:
     """Mean logistic loss of the positive and of the allowed negatives, [q].
 
-    -(log sigma(positive) + mean_k log sigma(-negative_k)) / 2
+        -(log sigma(positive) + mean_k log sigma(-negative_k)) / 2
+
+    `positive` and `negative` are scores; a negative counts where `allowed` is True.
     """
     return (jax.nn.softplus(-positive) + _mean(jax.nn.softplus(negative), allowed)) / 2
 
@@ -73,7 +75,9 @@ def binary(
 ) -> Float[Array, "q"]:
     """Binary cross-entropy of the positive and the k allowed negatives, averaged, [q].
 
-    -(log sigma(positive) + sum_k log sigma(-negative_k)) / (1 + k)
+        -(log sigma(positive) + sum_k log sigma(-negative_k)) / (1 + k)
+
+    `positive` and `negative` are scores; a negative counts where `allowed` is True.
     """
     wrong = jnp.sum(jnp.where(allowed, jax.nn.softplus(negative), 0), axis=-1)
     return (jax.nn.softplus(-positive) + wrong) / (1 + jnp.sum(allowed, axis=-1))
@@ -88,7 +92,6 @@ def self_adversarial(
     """Self-adversarial loss over the allowed negatives, [q].
 
         -(log sigma(positive) + sum_k p_k log sigma(-negative_k)) / 2, p = softmax(temperature negative)
-
 
     No gradient flows through p (Sun et al. 2019, equations 5 and 6).
     """

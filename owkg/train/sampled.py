@@ -29,7 +29,6 @@ def sampled_loss(
 
         total(one(queries, table[candidates]), weight)
 
-
     The loss of a query depends on its own scores only. Blocks of queries are therefore gathered, scored and
     differentiated while they are in the cache, and the gradients of the embeddings are added to their rows:
     an array [q, k, d] never exists, neither forward nor backward. `one` compares queries with candidates,
