@@ -170,6 +170,4 @@ def _check_known(known: object, expected: tuple[str, int, int]) -> None:
     if not isinstance(known, KnownAnswers):
         raise ArgumentError("known", f"must be KnownAnswers, or None for raw ranks, got {known!r}.")
     if expected != (got := (known.side, known.num_entities, known.num_relations)):
-        raise ArgumentError(
-            "known", f"must be of side, entities and relations {expected}, got those of {got}."
-        )
+        raise ArgumentError("known", f"must have side, entities and relations {expected}, got {got}.")

@@ -85,7 +85,7 @@ def weights_named(names: Sequence[str]) -> list[Weight]:
         try:
             one = rank_weight(name)
         except ValueError:
-            raise ArgumentError("metrics", f"must be of {NAMES}, got {name!r}.") from None
+            raise ArgumentError("metrics", f"must be one of {NAMES}, got {name!r}.") from None
         if one.name == "log-mrr":
             found.append(Weight(one.name))
         elif one.name == "mrr":
@@ -96,7 +96,8 @@ def weights_named(names: Sequence[str]) -> list[Weight]:
             found.append(Weight(one.name, hits=int(one.name.partition("@")[2])))
         else:
             raise ArgumentError(
-                "metrics", f"must be of {NAMES}, which have an unbiased estimate from samples, got {name}."
+                "metrics",
+                f"must be one of {NAMES}, which have an unbiased estimate from samples, got {name}.",
             )
     return list(dict.fromkeys(found))
 

@@ -129,7 +129,7 @@ def sampled(
     if not isinstance(share, int | float) or not 0 < share <= 1:
         raise ArgumentError("share", f"must be in (0, 1], got {share!r}.")
     if ties not in _TIED:
-        raise ArgumentError("ties", f"must be of {', '.join(_TIED)}, got {ties!r}.")
+        raise ArgumentError("ties", f"must be one of {', '.join(_TIED)}, got {ties!r}.")
     more = checks.real_number("more", more, 0, 1)
     checks.level("ci", ci)
     number = checks.seed("seed", seed)

@@ -81,7 +81,7 @@ def top_answers(
     if known is not None and not isinstance(known, KnownAnswers):
         raise ArgumentError("known", f"must be KnownAnswers, or None, got {known!r}.")
     if known is not None and known.side != side:
-        raise ArgumentError("known", f"must be of the side {side}, got {known.side}.")
+        raise ArgumentError("known", f"must be for the side {side}, got {known.side}.")
     answer = np.empty((len(entity), deep), np.int32)
     score = np.empty((len(entity), deep), wide := jnp.result_type(trained.params["entity"], np.float32))
     # At least two queries, because the product of a single row is rounded differently from the same row among

@@ -128,7 +128,7 @@ def refuse_labels(path: str | Path, what: str, labels: Sequence[str], why: str) 
         where, _, hint = why.partition(";")
         some = ", ".join(map(repr, labels[:_SHOWN])) + (", ..." if len(labels) > _SHOWN else "")
         raise ValueError(
-            f"{path}: its {what} labels must be those of the graph, but {len(labels):,} {where}: "
+            f"{path}: its {what} labels must be the labels of the graph, but {len(labels):,} {where}: "
             f"{some}{hint and ';' + hint}."
         )
 

@@ -102,7 +102,7 @@ KIND = Kind(
         "small": SMALL_FACTORED | {"dim": 64},
     },
     peers={
-        "pykeen": Peer("SimplE", differs="has the same numbers of an entity as head and as tail"),
+        "pykeen": Peer("SimplE", differs="has one embedding of an entity for head and tail"),
         "libkge": Peer(),
     },
 )

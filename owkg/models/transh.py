@@ -127,7 +127,7 @@ KIND = Kind(
         "small": SMALL_CLASSIFIED | {"reciprocal": True},
     },
     peers={
-        "pykeen": Peer("TransH", differs="takes shifts and normals for each other"),
+        "pykeen": Peer("TransH", differs="exchanges shifts and normals"),
         "libkge": Peer(differs="scores by the distance, by default of norm 1, not by its square"),
     },
 )

@@ -370,7 +370,7 @@ OF_FEWER = OF_FILE.replace("transe.npz", "fewer.npz")
 def test_what_a_model_has_never_seen(call, answer, done, refused, graph, fewer, unseen):
     whole, (seen, params) = graph[0], fewer
     err = refused(OF_FEWER)
-    assert "fewer.npz: its entity labels must be those of the graph, but 2 are not in the file: " in err
+    assert "fewer.npz: its entity labels must be the labels of the graph, but 2 are not in the file: " in err
     assert "; --unseen drop leaves their triples out, --unseen last ranks them last" in err
     out = done(f"{OF_FEWER} --unseen {unseen} --lists run.gz")
     table = read_ranks("new/out.parquet").frame
@@ -463,7 +463,7 @@ def test_sampled(call, done, graph):
         ("--sample 0.1 --lists x.run", "--lists has no effect with --sample"),
         ("--sample 0.1 --out new/out.parquet", "--out must end in .csv"),
         ("--sample 0.1 --depth 5", "--depth has no effect with --sample"),
-        ("--sample 0.1 --metric amrr", "--metric must be of mrr, p-mrr@P, log-mrr, hits@K, got 'amrr'"),
+        ("--sample 0.1 --metric amrr", "--metric must be one of mrr, p-mrr@P, log-mrr, hits@K, got 'amrr'"),
         ("--sample 0.1 --typical nan", "--typical"),
         ("--metric mrr", "--metric has no effect without --sample"),
         ("--depth 5", "--depth has no effect without --lists"),

@@ -116,11 +116,11 @@ NAN[1, 2] = np.nan
         ),
         (
             {"labels": LABELS | {"entity_labels": ["x", "y", "a"]}},
-            "its entity labels must be those of the graph, but 2 are not in the file: 'b', 'ü'",
+            "its entity labels must be the labels of the graph, but 2 are not in the file: 'b', 'ü'",
         ),
         (
             {"labels": LABELS | {"relation_labels": ["r", "q"]}},
-            "its relation labels must be those of the graph, but 1 are not in the file: 's'",
+            "its relation labels must be the labels of the graph, but 1 are not in the file: 's'",
         ),
     ],
 )
