@@ -66,7 +66,7 @@ def added(
 
 
 def within(x: Float[Array, "... d"], c: Float[Array, "... 1"]) -> Float[Array, "... d"]:
-    """Points, moved to the edge if they are beyond it."""
+    """Points, moved to the edge of the ball if they are beyond it."""
     most = jnp.square(1 - _EDGE.get(x.dtype.name, 4e-3)) / c
     square = _square(x)
     beyond = square > most

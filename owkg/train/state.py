@@ -56,8 +56,9 @@ def rates(config: Training) -> Hyperparameters:
 
 
 def shape_of(config: Training) -> Training:
-    """Configuration that compiled code depends on: without `Hyperparameters` and without times of pauses.
+    """`config` reduced to the settings that compiled code depends on.
 
+    The `Hyperparameters`, and the settings of when training records, validates and stops, get their defaults.
     Penalties of weight 0 are not computed, so the code depends on whether there are any.
     """
     still = {name: getattr(Training, name) for name in ("label_smoothing", "seed", "learning_rate")}
