@@ -1,4 +1,4 @@
-"""The ranks of the answers of triples by a model, in arrays."""
+"""Ranks of the answers of triples under a model, as arrays."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -24,20 +24,21 @@ from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Trained
 from owkg.models.kinds import unscored
 
-# Tolerances other than 0. Below, differences of scores may be subnormal floats, which XLA takes for zero.
+# Smallest and largest tolerance other than 0. Below the smallest, differences of scores may be subnormal
+# floats, which XLA flushes to zero.
 _LEAST, _LARGEST = 1e-30, float(np.finfo(np.float32).max)
 
 _Item = TypeVar("_Item")
 
 
 class ScoredRanks(NamedTuple):
-    """The columns of `owkg.ranks.Ranks`, and what orders the answers to one query.
+    """Ranks of answers as in `owkg.ranks.Ranks`, with the score of each answer.
 
     Attributes:
-        optimistic: 1-based rank, ties counted for the answer.
-        pessimistic: 1-based rank, ties counted against it.
-        candidates: how many there are, the answer among them.
-        score: of the answer.
+        optimistic: 1-based rank of the answer, with ties broken in its favour.
+        pessimistic: 1-based rank of the answer, with ties broken against it.
+        candidates: number of candidates, including the answer.
+        score: score of the answer; it orders the answers to one query.
     """
 
     optimistic: Int64[np.ndarray, "triples"]
@@ -59,34 +60,37 @@ def rank_arrays(
     named: Callable[[int], str] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ScoredRanks:
-    """Ranks the answer of every triple on one side among all entities.
+    """Ranks of the answer of every triple on one side among all entities.
 
         optimistic  = 1 + #{candidates with score > answer's score + tolerance}
         pessimistic =     #{candidates with score >= answer's score - tolerance}
 
-    as `owkg.ranks.ranks_from_scores`, but a block of queries at a time is scored against all entities.
-    Answers to one query share its scores. Entities are shared out among the devices; their number does not
-    change a rank. Where JAX is distributed, all processes call this together, and all get the ranks.
+    The definition is the one of `owkg.ranks.ranks_from_scores`, but the model scores one block of queries at
+    a time against all entities, and answers to the same query share its scores. The devices share the
+    entities; the number of devices does not change a rank. If JAX is distributed, all processes must call
+    this function together, and each gets all ranks.
 
     Args:
-        trained: what scores.
-        triples: int [triples, 3], head, relation, tail.
-        side: that is asked for, "head" or "tail".
-        known: the answers that leave the candidates, of `owkg.kg.known_answers` of the same side; None: raw.
-        tolerance: scores that differ from the answer's by at most this are ties; absolute; 0 or at least
-            1e-30.
-        devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the queries and their scores in memory at a time, at least those of two; None: those
-            of 64 to 256 queries, at least 16 MiB (256 MiB on an accelerator), at most 1 GiB and an eighth of
-            what is free. It changes no rank but of scores that differ in their last bits.
-        named: what messages call the query of a triple; None: by its number.
-        on_progress: told after each block how many triples are ranked, and of how many.
+        trained: model with its parameters.
+        triples: int [triples, 3], columns head, relation, tail.
+        side: side to rank, "head" or "tail".
+        known: known answers to remove from the candidates, from `owkg.kg.known_answers` for the same side.
+            None: raw ranks.
+        tolerance: largest absolute difference of scores that counts as a tie; 0 (default) or at least 1e-30.
+        devices: devices that share the entities. None: all devices that JAX sees.
+        block_bytes: bytes of memory for the queries of a block and their scores; a block has at least two
+            queries. None: enough for 64 to 256 queries, at least 16 MiB (256 MiB on an accelerator), at most
+            1 GiB and an eighth of the free memory. The block size can change a rank only if scores differ in
+            their last bits.
+        named: function from the row of a triple to the name of its query in error messages. None: the row
+            itself.
+        on_progress: function called after each block with (ranked triples, all triples).
 
     Returns:
         Ranks and scores [triples], in the order of the triples.
 
     Raises:
-        ValueError: if an argument is out of range; or if a score is no finite number, naming the query.
+        ValueError: if an argument is out of range, or if a score is not finite; the message names the query.
     """
     side, num_entities = side_checked(side), trained.num_entities
     relations = trained.num_relations
@@ -102,7 +106,8 @@ def rank_arrays(
     count = partial(counts, trained, side, mesh, num_entities, tiled(trained, mesh))
     width = width.astype(wide := jnp.result_type(trained.params["entity"], np.float32))
     shares = query_blocks(triples, side, known, most=max(1, size // (wide.itemsize * numbers)))
-    # Copied to the devices at once: a copy a block would take as long as a tenth of its products.
+    # All blocks are copied to the devices at once, because a copy for each block would take a tenth of the
+    # time of its products.
     stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None
     stack, width = replicated(mesh, (stack, width))
     above, level = np.empty((2, len(triples)), np.int64)
@@ -119,7 +124,7 @@ def rank_arrays(
             on_progress(done, len(triples))
     if known is None:
         return ScoredRanks(1 + above, level, np.full(len(triples), num_entities), score)
-    # Counted among those that score no less, unless it left the candidates with the other known answers.
+    # A known answer has left the candidates and is not in `level`; any other answer is counted there.
     pessimistic = level + is_known(known, triples)
     return ScoredRanks(1 + above, pessimistic, num_candidates(known, triples), score)
 
@@ -131,7 +136,7 @@ def _counted(
     width: jax.Array,
     mesh: Mesh,
 ) -> Iterator[tuple[np.ndarray, Counts]]:
-    """The rows of each block, and their counts; all blocks are scored in one place."""
+    """Rows and counts of each block; the scores of all blocks share one buffer."""
     if not shares:
         return
     shaped = partial(jax.ShapeDtypeStruct, (), np.int32)
@@ -143,7 +148,7 @@ def _counted(
 
 
 def _one_behind(items: Iterable[_Item]) -> Iterator[_Item]:
-    """The items, each given out when the next one has been made: one is computed while one is prepared."""
+    """Items, each yielded once the next is made, so that the device and the host work at the same time."""
     made = None
     for item in items:
         if made is not None:
@@ -165,6 +170,4 @@ def _check_known(known: object, expected: tuple[str, int, int]) -> None:
     if not isinstance(known, KnownAnswers):
         raise ArgumentError("known", f"must be KnownAnswers, or None for raw ranks, got {known!r}.")
     if expected != (got := (known.side, known.num_entities, known.num_relations)):
-        raise ArgumentError(
-            "known", f"must be of side, entities and relations {expected}, got those of {got}."
-        )
+        raise ArgumentError("known", f"must have side, entities and relations {expected}, got {got}.")

@@ -1,4 +1,4 @@
-"""The queries that triples ask, each once, in blocks of one shape."""
+"""Distinct queries of triples, in blocks of one shape."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,17 +12,17 @@ from owkg.ranks import EntitySets, known_sets
 
 
 class QueryBlock(NamedTuple):
-    """Some queries of one side, their answers that are ranked, and those that are known.
+    """Some queries of one side, with the answers to rank and the known answers.
 
     All blocks of a side have one shape, so that they share compiled code. Padding repeats query 0 and its
-    first answer; padded known answers belong to the query after the last.
+    first answer; padded known answers belong to a query after the last.
 
     Attributes:
-        entity, relation: that each query gives, [q].
-        row: the query of each answer that is ranked, [p].
-        answer: entity id, [p].
-        known_row: the query of each known answer, [k].
-        known: entity id, [k].
+        entity, relation: entity and relation given by each query, [q].
+        row: query of each ranked answer, [p].
+        answer: entity id of each ranked answer, [p].
+        known_row: query of each known answer, [k].
+        known: entity id of each known answer, [k].
     """
 
     entity: Int32[np.ndarray, "q"]
@@ -36,10 +36,10 @@ class QueryBlock(NamedTuple):
 def query_blocks(
     triples: Int32[np.ndarray, "triples 3"], side: str, known: KnownAnswers | None, *, most: int
 ) -> list[tuple[Int64[np.ndarray, "p"], QueryBlock]]:
-    """(rows of triples, block) of each block of at most `most` queries, asked for `side`.
+    """List of (rows of triples, block), with at most `most` queries per block, for one `side`.
 
-    A block may rank more answers than it has rows of triples; those come first. The answers in `known` leave
-    the candidates.
+    A block may rank more answers than it has rows of triples, because of padding; the real answers come
+    first. The answers in `known` leave the candidates.
     """
     if not len(triples):
         return []
@@ -49,13 +49,15 @@ def query_blocks(
     none = np.zeros(len(queries), np.int64)
     sets = EntitySets(none, none, np.empty(0, np.int32)) if known is None else known_sets(known, *queries.T)
     numbers = -(-len(queries) // most)
-    # Dealt out like cards, those with most known answers first: no block has many more than another.
+    # Queries are dealt like cards, most known answers first, so that no block has many more known answers
+    # than another.
     hands = np.argsort(sets.start - sets.stop, kind="stable")
     number, place = np.empty((2, len(queries)), np.int64)
     number[hands], place[hands] = np.arange(len(hands)) % numbers, np.arange(len(hands)) // numbers
     rows = [np.flatnonzero(number[of] == i) for i in range(numbers)]
     asked = [hands[i::numbers] for i in range(numbers)]
-    # Two at least: the product of a single row is rounded otherwise than the same row among others.
+    # At least two queries, because the product of a single row is rounded differently from the same row among
+    # others.
     q, p = max(2, *map(len, asked)), max(map(len, rows))
     k = max(int((sets.stop - sets.start)[hand].sum()) for hand in asked)
     return [
@@ -72,7 +74,7 @@ def query_blocks(
 
 
 def flat_known(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(place in `hand`, entity) of every known answer to the queries whose numbers are in `hand`."""
+    """(Place in `hand`, entity) of every known answer to the queries whose numbers are in `hand`."""
     sizes = (sets.stop - sets.start)[hand]
     place = np.repeat(np.arange(len(hand)), sizes)
     within = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -82,7 +84,7 @@ def flat_known(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _padded(
     columns: Sequence[np.ndarray] | np.ndarray, size: int, filler: Sequence[int] | np.ndarray
 ) -> Int32[np.ndarray, "columns size"]:
-    """The columns as int32, each filled up to `size`."""
+    """Columns as int32, each padded to `size` with its filler."""
     filled = np.empty((len(columns), size), np.int32)
     for column, values, last in zip(filled, columns, filler, strict=True):
         column[: len(values)], column[len(values) :] = values, last

@@ -1,13 +1,15 @@
-"""What candidates that are not all scored take from a metric, without bias.
+"""Unbiased correction of a metric for candidates that are not all scored.
 
-Each of them has a clock u, uniform on (0, 1). A completely monotone rank weight is a mixture: f(1 + b) is
-the integral of t^b over some measure on (0, 1), and t^b is the chance that none of b candidates has a clock
-below 1 - t. So let T be the smallest clock of the candidates that score higher. The measure of t below 1 - T
-has the mean f(c) - f(c + b), where c is the rank among the candidates that are all scored. For MRR that is:
-1/(b + 1) is the expected share of the candidates that come before the first that scores higher.
+Each such candidate has a clock u, uniform on (0, 1). A completely monotone rank weight is a mixture: f(1 + b)
+is the integral of t^b over some measure on (0, 1), and t^b is the probability that none of b candidates has a
+clock below 1 - t. Let T be the smallest clock of the candidates that score higher, and c the rank among the
+candidates that are all scored. Then the measure of t below 1 - T has the mean f(c) - f(c + b). For MRR this
+means that 1/(b + 1) is the expected share of the candidates that come before the first one that scores
+higher.
 
-Candidates are looked through in the order of their clocks, in blocks. A block is reached with a known chance
-q, and what it finds is divided by q. So the mean is right for any q above 0; q decides cost and error.
+The search takes candidates in the order of their clocks, in blocks. It reaches a block with a known
+probability q, and the contribution of the block is divided by q. The mean is therefore right for any q above
+0; q decides only cost and error.
 """
 
 from collections.abc import Sequence
@@ -22,9 +24,9 @@ from owkg.errors import ArgumentError
 from owkg.rank_weights import rank_weight
 
 NAMES = "mrr, p-mrr@P, log-mrr, hits@K"
-"""Metrics that have an unbiased estimate here."""
+"""Metrics with an unbiased estimate here."""
 
-# Points of Gauss and Legendre for log-mrr, a mixture of powers; to 1e-12.
+# Number of Gauss-Legendre points for log-mrr, a mixture of powers; accurate to 1e-12.
 _NODES = 200
 _GROWTH = 1.5
 _FIRST = 64
@@ -36,12 +38,12 @@ def _points() -> tuple[np.ndarray, np.ndarray]:
 
 
 class Weight(NamedTuple):
-    """A rank weight as the correction takes it.
+    """Rank weight in the form that the correction needs.
 
     Attributes:
-        name: of the metric.
+        name: name of the metric.
         power: P of r^-P; 0 for log 2 / log(1 + r).
-        hits: K of Hits@K; 0 for others.
+        hits: K of Hits@K; 0 for other metrics.
     """
 
     name: str
@@ -49,20 +51,20 @@ class Weight(NamedTuple):
     hits: int = 0
 
     def at(self, rank: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
-        """f of ranks, at least 1, perhaps halves."""
+        """Rank weight f at ranks of at least 1, which may be halves."""
         if self.hits:
             return (rank <= self.hits).astype(float)
         return rank**-self.power if self.power else np.log(2) / np.log1p(rank)
 
     def below(self, t: Float[np.ndarray, "..."], rank: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """The measure of (0, t) in the mixture that gives f(rank): f(rank) for t = 1. Not for Hits@K."""
+        """Measure of (0, t) in the mixture that gives f(rank); f(rank) itself at t = 1. Not for Hits@K."""
         t, rank = np.broadcast_arrays(np.asarray(t, float), np.asarray(rank, float))
         if self.power == 1:
             return t**rank / rank
         clock = -np.log(np.maximum(t, np.finfo(float).tiny))
         if self.power:
             return rank**-self.power * special.gammaincc(self.power, rank * clock)
-        # 1/log(1 + r) is the integral of (1 + r)^-p over p; what lies behind the last p is below 1e-17.
+        # 1/log(1 + r) is the integral of (1 + r)^-p over p; the part beyond the last p is below 1e-17.
         last = 40 / np.log1p(rank)
         nodes, weights = _points()
         p = last[..., None] * (nodes + 1) / 2
@@ -71,10 +73,10 @@ class Weight(NamedTuple):
 
 
 def weights_named(names: Sequence[str]) -> list[Weight]:
-    """The rank weights of metrics.
+    """Rank weights of metrics, by name.
 
     Raises:
-        ValueError: if one is not known, or has no unbiased estimate here.
+        ValueError: if a metric is unknown or has no unbiased estimate here.
     """
     found: list[Weight] = []
     if not names:
@@ -83,7 +85,7 @@ def weights_named(names: Sequence[str]) -> list[Weight]:
         try:
             one = rank_weight(name)
         except ValueError:
-            raise ArgumentError("metrics", f"must be of {NAMES}, got {name!r}.") from None
+            raise ArgumentError("metrics", f"must be one of {NAMES}, got {name!r}.") from None
         if one.name == "log-mrr":
             found.append(Weight(one.name))
         elif one.name == "mrr":
@@ -94,13 +96,14 @@ def weights_named(names: Sequence[str]) -> list[Weight]:
             found.append(Weight(one.name, hits=int(one.name.partition("@")[2])))
         else:
             raise ArgumentError(
-                "metrics", f"must be of {NAMES}, which have an unbiased estimate of samples, got {name}."
+                "metrics",
+                f"must be one of {NAMES}, which have an unbiased estimate from samples, got {name}.",
             )
     return list(dict.fromkeys(found))
 
 
 def block_edges(num_entities: int) -> Int[np.ndarray, "edges"]:
-    """Places at which blocks of the order begin, and its end: 0, 64, 160, ...; each half as large again."""
+    """Starts of the blocks of an order, and its end: 0, 64, 160, ...; the width grows by half each time."""
     edges, width = [0], float(_FIRST)
     while edges[-1] < num_entities:
         edges.append(min(num_entities, edges[-1] + round(width)))
@@ -111,17 +114,17 @@ def block_edges(num_entities: int) -> Int[np.ndarray, "edges"]:
 def reach_chances(
     weights: Sequence[Weight], rank: Float[np.ndarray, "n"], edges: Int[np.ndarray, "edges"], budget: float
 ) -> Float[np.ndarray, "n blocks"]:
-    """The chance with which each block is reached, falling along the order.
+    """Probability of reaching each block, decreasing along the order, [n, blocks].
 
-    In proportion to what the block can take from the metrics, each counting alike, divided by the square root
-    of its place: near the least error that there is at equal cost. The factor makes the mean share of
-    candidates that are looked at about `budget`.
+    The probability is proportional to the amount that the block can change the metrics, with equal weight on
+    each metric, divided by the square root of the place of the block. This is close to the smallest error at
+    equal cost. The factor is chosen so that the mean share of scored candidates is about `budget`.
 
     Args:
-        weights: of the metrics.
-        rank: in the pool.
-        edges: of the blocks.
-        budget: share of all candidates, in (0, 1].
+        weights: rank weights of the metrics.
+        rank: rank of each answer among the candidates that are all scored.
+        edges: edges of the blocks.
+        budget: share of all candidates to score, in (0, 1].
     """
     size = edges[-1]
     begin, width = edges[:-1] / size, np.diff(edges) / size
@@ -135,7 +138,7 @@ def reach_chances(
             worth = weight.below(1 - begin, ranks[:, None]) ** 2
         worth = worth / (begin + _FIRST / size)
         goes_on = _survives(weight, begin, ranks[:, None])
-        # Metrics count alike: each as if it had the whole budget.
+        # Each metric has equal weight, as if it had the whole budget.
         alone = float(count @ (np.sqrt(worth) * goes_on @ width))
         if alone > 0:
             squared += worth / alone**2
@@ -157,27 +160,28 @@ def reach_chances(
 def _survives(
     weight: Weight, begin: Float[np.ndarray, "blocks"], ranks: Float[np.ndarray, "ranks 1"]
 ) -> Float[np.ndarray, "ranks blocks"]:
-    """The chance that a search that has come to `begin` still goes on, for lack of candidates found.
+    """Probability that the candidates found before `begin` have not ended a search.
 
-    As if as many others as typical ones scored higher. A mixture ends with the first of them, Hits@K with the
-    one behind which the answer is at rank K + 1; a rank above K needs no search.
+    It assumes that as many of the remaining candidates as of the typical ones score higher. A search for a
+    mixture ends at the first of these, and a search for Hits@K at the one that moves the answer to rank K +
+    1. A rank above K needs no search.
     """
     if not weight.hits:
         return (1 - begin) ** (ranks - 1)
-    allowed = np.maximum(weight.hits - ranks, 0)  # that may be found, and the answer is still a hit
+    allowed = np.maximum(weight.hits - ranks, 0)  # number that can be found while the answer is still a hit
     beyond = np.maximum(ranks - 1 - allowed, 0)
     going = np.where(beyond > 0, special.betainc(np.maximum(beyond, 1e-9), allowed + 1, 1 - begin), 1.0)
     return np.where(ranks <= weight.hits, going, 0.0)
 
 
 class Clocks(NamedTuple):
-    """What was found in the blocks that were reached.
+    """Candidates found in the blocks that the search reached.
 
     Attributes:
-        higher: clock of the first candidate that scores higher, [n]; infinity where there is none.
-        tied: of the first that ties, [n].
-        higher_block, tied_block: in which they are, [n]; 0 where there is none.
-        hit: number of the block in which the rank passes K, [n] for each K; -1 where in none.
+        higher: clock of the first candidate that scores higher, [n]; infinity if none does.
+        tied: clock of the first candidate that ties, [n]; infinity if none does.
+        higher_block, tied_block: blocks of these two candidates, [n]; 0 if there is none.
+        hit: for each K, the block in which the rank passes K, [n]; -1 if it does so in none.
     """
 
     higher: Float[np.ndarray, "n"]
@@ -194,13 +198,13 @@ def corrections(
     chances: Float[np.ndarray, "n blocks"],
     ties: str,
 ) -> Float[np.ndarray, "n"]:
-    """What the candidates outside the pool take from f, unbiased.
+    """Unbiased estimate of the amount by which the candidates outside the pool lower f, [n].
 
     Args:
-        weight: f.
-        rank: in the pool.
-        clocks: of what was found.
-        chances: of `reach_chances`.
+        weight: rank weight f.
+        rank: rank of each answer in the pool, that is, among the candidates that are all scored.
+        clocks: candidates that the search found.
+        chances: probabilities from `reach_chances`.
         ties: "optimistic", "realistic" or "pessimistic".
     """
     rows = np.arange(len(rank))
@@ -216,10 +220,12 @@ def corrections(
     chance = chances[rows, at_higher]
     if ties != "realistic":
         return _over(lost, chance)
-    # A tie counts half: none of e ties in half has the chance t^(e/2), and a clock below 1 - sqrt(t).
+    # A tie counts half: t^(e/2) is the probability that none of e ties, each with weight one half, has a
+    # clock below 1 - sqrt(t).
     tied = _below(weight, np.where(np.isfinite(clocks.tied), (1 - clocks.tied) ** 2, 0), rank)
     earlier = np.isinf(higher) | (clocks.tied_block < at_higher)
-    # What a tie in an earlier block has taken is not taken again; one behind takes nothing more.
+    # The contribution of a tie in an earlier block is not counted again; a tie after the first higher
+    # candidate contributes nothing.
     before = np.where(earlier, tied, 0)
     same = ~earlier & (clocks.tied_block == at_higher)
     within = np.maximum(lost, np.where(same, tied, before))
@@ -227,12 +233,12 @@ def corrections(
 
 
 def _below(weight: Weight, t: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """The measure of (0, t), 0 for t = 0."""
+    """Measure of (0, t); 0 for t = 0."""
     found, some = np.zeros(len(t)), t > 0
     found[some] = weight.below(t[some], rank[some])
     return found
 
 
 def _over(lost: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """What was found, divided by the chance that it was looked at; 0 where nothing was."""
+    """Contribution found, divided by the probability of looking there; 0 where nothing was found."""
     return np.divide(lost, chance, out=np.zeros(len(lost)), where=lost > 0)

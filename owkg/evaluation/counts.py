@@ -1,4 +1,4 @@
-"""How many candidates score above the answers to a block of queries, and how many no less."""
+"""Numbers of candidates that score above, and at least as high as, the answers to a block of queries."""
 
 from functools import partial
 from typing import NamedTuple
@@ -16,13 +16,14 @@ from owkg.ranks.order import counted, sortable, to_pass, to_reach, unsortable
 
 
 class Counts(NamedTuple):
-    """What the rank of each answer of a block is made of, [p] each.
+    """Counts that determine the rank of each answer of a block, [p] each.
 
     Attributes:
-        above: candidates that score above the answer.
-        level: candidates that score no less; the answer is among them unless it is known.
-        bad: entities whose score is no finite number.
-        score: of the answer.
+        above: number of candidates that score above the answer.
+        level: number of candidates that score at least as high as the answer, including the answer unless it
+            is known.
+        bad: number of entities whose score is not finite.
+        score: score of the answer.
     """
 
     above: Int32[Array, "p"]
@@ -45,26 +46,27 @@ def counts(
     tolerance: Float[Array, ""],
     scratch: Array | None,
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
-    """(counts of one block, scores for the next `scratch`); each device scores its own tiles.
+    """(Counts of one block, scores for the next `scratch`); each device scores its own tiles.
 
-    The scores of a block overwrite those of the block before: to allocate memory anew for each block takes
-    longer than to write it.
+    The scores of a block overwrite the scores of the block before, because allocating memory for each block
+    takes longer than writing it.
 
     Args:
-        trained: what scores, arrays on every device.
-        side: that is asked for.
-        mesh: the devices.
-        num_entities: that there are; tiles behind them are padding.
-        tiles: of `tiled`.
-        stack: blocks of one shape, one `Block` with a leading axis.
-        number: of the block in the stack; [].
-        tolerance: scores that differ from the answer's by at most this count as equal; [].
-        scratch: what was returned for the block before, of no further use.
+        trained: model with its parameters, on every device.
+        side: side to rank, "head" or "tail".
+        mesh: devices.
+        num_entities: number of entities; the entries of the tiles after them are padding.
+        tiles: candidate rows from `tiled`.
+        stack: blocks of one shape, as one `QueryBlock` with a leading axis.
+        number: number of the block in the stack, [].
+        tolerance: largest difference of scores that counts as a tie, [].
+        scratch: scores returned for the block before, which are overwritten.
     """
     block = jax.tree.map(lambda parts: parts[number], stack)
     queries = trained.queries(block.entity, block.relation, side)
     share = partial(_share, trained.model.similarity, num_entities)
-    # Unchecked, as the loops inside of some similarities begin with zeros that are the same on all devices.
+    # Unchecked, because the inner loops of some similarities begin with zeros that are the same on all
+    # devices.
     shared = jax.shard_map(
         share, mesh=mesh, in_specs=(P(), P(AXIS), P(), P()), out_specs=(P(), P(AXIS)), check_vma=False
     )
@@ -79,11 +81,11 @@ def _share(
     block: QueryBlock,
     tolerance: Float[Array, ""],
 ) -> tuple[Counts, Float[Array, "tiles q size"]]:
-    """The counts of all devices together, of which this one makes its share.
+    """Counts of all devices together, to which this device adds its share.
 
-    What is no candidate is marked among the scores, and the counting pass takes them as whole numbers in
-    their order. The mark is the first number below minus infinity, a signalling NaN, which no arithmetic
-    gives.
+    Entities that are not candidates are marked among the scores, and the counting pass compares scores as
+    integers of the same order. The mark is the first number below minus infinity, a signalling NaN, which no
+    arithmetic produces.
     """
     number, size, _ = tiles.shape
     first = jax.lax.axis_index(AXIS) * number * size
@@ -95,12 +97,14 @@ def _share(
     def bad(keys: Array) -> Array:
         return ((keys <= below) | (keys >= beyond)) & (keys != absent)
 
-    # An entity of another device is in a tile behind the last; an index below 0 would count from there.
+    # An entity of another device is sent to a tile after the last, because a negative index would count from
+    # the end.
     own = jnp.concatenate([block.answer, block.known]) - first
     row = jnp.concatenate([block.row, block.known_row])
     place = (jnp.where(own < 0, number, own // size), row, own % size)
     were = scores.at[place].get(mode="fill", fill_value=-jnp.inf)
-    # The answer's own entry of its row, so that it ties with itself and its equals to the last bit.
+    # The score of the answer is its own entry of the row, so that it ties with itself and with equal scores
+    # to the last bit.
     ranked = len(block.answer)
     answer = jax.lax.pmax(sortable(were[:ranked]), AXIS)
     known = were[ranked:]
@@ -114,5 +118,5 @@ def _share(
 
 
 def _moved(key: Array, by: Array) -> Array:
-    """The key of a score that is larger by `by`; unmoved to the last bit by 0."""
+    """Key of a score that is larger by `by`; unchanged to the last bit if `by` is 0."""
     return jnp.where(by == 0, key, sortable(unsortable(key) + by))

@@ -27,24 +27,26 @@ from owkg.stats.interval import student
 
 _TIED = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}
 
-# Ranking tasks that share an order of the candidates: as many as there may be, and so many batches at least.
+# Ranking tasks per batch, which share an order of the candidates: at most, number of batches aimed at, and at
+# least.
 _BATCH, _BATCHES, _FEWEST = 1024, 16, 64
 _HALVES = 2
 _NO_PAIRS = np.empty((2, 0), np.int64)
 
 
 class SampledEvaluation(NamedTuple):
-    """Estimates, and what they cost.
+    """Estimates of metrics, and the share of scores that they cost.
 
     Attributes:
-        values: a row each side (head, tail, both) and metric: side, ties, metric, value, ci_low, ci_high,
-            full_low, full_high, standard_error, sampling_error (of the candidates that are not scored),
-            query_error (of other queries of the same kind), tasks, queries. The interval from ci_low to
-            ci_high is for other queries, by the standard error, which is of both; that from full_low to
-            full_high is for full evaluation of these queries, by the sampling error alone: null where that is
-            0, as nothing was found. What is unbiased may be below 0 or above 1.
-        typical_share: scores of typical candidates, as a share of all.
-        sampled_share: scores of other candidates, as a share of all.
+        values: one row per side (head, tail, both) and metric, with columns side, ties, metric, value,
+            ci_low, ci_high, full_low, full_high, standard_error, sampling_error (from the candidates that are
+            not scored), query_error (from the choice of queries), tasks and queries. The interval [ci_low,
+            ci_high] is for other queries of the same kind and uses standard_error, which combines both
+            errors. The interval [full_low, full_high] is for full evaluation of these queries and uses the
+            sampling error alone; it is null if that error is 0 because the search found nothing. An unbiased
+            estimate may be below 0 or above 1.
+        typical_share: scores computed for typical candidates, as a share of all scores.
+        sampled_share: scores computed for other candidates, as a share of all scores.
     """
 
     values: pl.DataFrame
@@ -53,16 +55,16 @@ class SampledEvaluation(NamedTuple):
 
 
 class _Tasks(NamedTuple):
-    """The ranking tasks of one side, ordered by relation and query.
+    """Ranking tasks of one side, ordered by relation and query.
 
     Attributes:
-        side: that is asked for.
+        side: side to rank, "head" or "tail".
         entity, relation, answer: ids, [tasks].
-        query: numbers of the queries, rising, [tasks].
-        batch: numbers of the batches, rising, [tasks]; a query is in one batch.
-        known: answers that leave the candidates.
-        typical: typical candidates, all known answers among them.
-        score: does jobs.
+        query: numbers of the queries, increasing, [tasks].
+        batch: numbers of the batches, increasing, [tasks]; all tasks of a query are in one batch.
+        known: known answers to remove from the candidates.
+        typical: typical candidates, including all known answers.
+        score: scorer of jobs.
     """
 
     side: str
@@ -92,32 +94,34 @@ def sampled(
     seed: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> SampledEvaluation:
-    """Unbiased estimates of metrics of the ranks among all candidates, from a small share of the scores.
+    """Unbiased estimates of rank metrics over all candidates, from a small share of the scores.
 
-    Candidates that are typical of a relation and side are scored in full. What the others take from a metric
-    is estimated by looking through them in a random order with random stopping
+    The model scores all candidates that are typical of a relation and side. The contribution of the other
+    candidates to a metric is estimated by a search through them in random order with random stopping
     (`owkg.evaluation.correction`). The mean over seeds is the metric of full evaluation, whatever the model
-    and whatever is typical. Each batch of ranking tasks is sampled twice, with orders of its own; how far
-    both are apart is the sampling error.
+    and whichever candidates are typical. Each batch of ranking tasks is sampled twice, with independent
+    orders; the difference of the two results gives the sampling error.
 
     Args:
-        trained: what scores.
-        graph: the KnowledgeGraph, whose ids the parameters have.
-        metrics: of mrr, p-mrr@P, log-mrr, hits@K.
-        share: of the scores of candidates that are not typical, about how many are computed; in (0, 1].
-        more: typical candidates beside those that a fact has at the relation and side, as a share of all.
-        split: whose triples are ranked.
-        filter_splits: the other answers that these splits know leave the candidates; none of them: raw ranks.
-            None: train, valid and test, as far as the graph has them, and `split`.
-        sides: that are asked for, of "head" and "tail".
-        ties: optimistic, realistic or pessimistic.
-        ci: level of the intervals.
-        seed: of orders and stopping.
-        on_progress: called with (done, total), in thousandths.
+        trained: model with its parameters.
+        graph: KnowledgeGraph with the ids of the parameters.
+        metrics: names of metrics: mrr, p-mrr@P, log-mrr, hits@K. Default mrr and hits@10.
+        share: approximate share of the scores to compute outside the typical candidates, in (0, 1]. Default
+            0.01.
+        more: number of typical candidates in addition to the entities that a fact has at the relation and
+            side, as a share of all entities. Default 0.02.
+        split: split to rank. Default "test".
+        filter_splits: splits whose other answers leave the candidates; an empty list gives raw ranks. None:
+            train, valid and test, where the graph has them, and `split`.
+        sides: sides to rank, "head", "tail" or both (default).
+        ties: tie rule, "optimistic", "realistic" (default) or "pessimistic".
+        ci: level of the intervals. Default 0.95.
+        seed: seed of the orders and of the stopping.
+        on_progress: function called with (done, total), in thousandths of a pass.
 
     Raises:
-        ValueError: if a metric has no such estimate, an argument is out of range, the parameters are not of
-            the graph's size, typical candidates do not fit in memory, or a score is no finite number.
+        ValueError: if a metric has no such estimate, an argument is out of range, the parameters do not have
+            the size of the graph, the typical candidates do not fit in memory, or a score is not finite.
     """
     graph = graph_checked(graph)
     check_sizes(trained, graph)
@@ -125,7 +129,7 @@ def sampled(
     if not isinstance(share, int | float) or not 0 < share <= 1:
         raise ArgumentError("share", f"must be in (0, 1], got {share!r}.")
     if ties not in _TIED:
-        raise ArgumentError("ties", f"must be of {', '.join(_TIED)}, got {ties!r}.")
+        raise ArgumentError("ties", f"must be one of {', '.join(_TIED)}, got {ties!r}.")
     more = checks.real_number("more", more, 0, 1)
     checks.level("ci", ci)
     number = checks.seed("seed", seed)
@@ -167,7 +171,7 @@ def sampled(
 
 
 def _require_memory(graph: KnowledgeGraph, triples: np.ndarray, more: float) -> None:
-    """Raises ValueError if there is no room for the typical candidates, as lists and as bits."""
+    """Raises ValueError if the typical candidates, as lists and as bits, do not fit in memory."""
     slots, free = len(SIDES) * len(np.unique(triples[:, 1])), free_memory()
     needed = slots * int(more * graph.num_entities) * 4 + graph.num_relations * graph.num_entities // 8
     checks.memory("more", needed, free, f"the typical candidates of {slots:,} relations and sides")
@@ -192,11 +196,11 @@ def _tasks(
 
 
 def _batches(begins: Int[np.ndarray, "queries"], tasks: int) -> Int[np.ndarray, "tasks"]:
-    """The batch of each task: it begins with the first query at or behind each multiple of its size.
+    """Batch of each task; a batch begins with the first query at or after each multiple of the batch size.
 
     Args:
-        begins: the first task of each query.
-        tasks: how many there are.
+        begins: first task of each query.
+        tasks: number of tasks.
     """
     size = min(_BATCH, max(_FEWEST, tasks // _BATCHES))
     marks = np.searchsorted(begins, np.arange(0, tasks, size))
@@ -205,7 +209,7 @@ def _batches(begins: Int[np.ndarray, "queries"], tasks: int) -> Int[np.ndarray, 
 
 
 def _typical_ranks(tasks: _Tasks, ties: str) -> tuple[Float[np.ndarray, "tasks"], int]:
-    """(rank of each answer among the typical candidates, how many scores were computed)."""
+    """(Rank of each answer among the typical candidates, number of computed scores)."""
     rank, scored = np.ones(len(tasks.answer)), 0
     for job, found in tasks.score(_typical_jobs(tasks)):
         rank[job.rows] += found.higher + _TIED[ties] * found.tied
@@ -214,7 +218,7 @@ def _typical_ranks(tasks: _Tasks, ties: str) -> tuple[Float[np.ndarray, "tasks"]
 
 
 def _typical_jobs(tasks: _Tasks) -> Iterator[Job]:
-    """Every task against the typical candidates of its relation, without the known answers and its own."""
+    """Jobs of every task against the typical candidates of its relation, without known answers and itself."""
     start, stop = answer_ranges(tasks.known, tasks.entity, tasks.relation)
     bounds = np.flatnonzero(np.append(True, np.diff(tasks.relation) != 0))
     for own in np.split(np.arange(len(tasks.answer)), bounds[1:]):
@@ -240,7 +244,7 @@ def _searched(
     ties: str,
     told: Callable[[float], None],
 ) -> tuple[Clocks, int]:
-    """What the tasks find among candidates that are not typical, and how many scores were computed."""
+    """Candidates found among those that are not typical, and the number of computed scores."""
     size = int(edges[-1])
     stops, *own = seeds.spawn(int(tasks.batch[-1]) + 2)
     orders = [RandomOrder(np.random.default_rng(one), size) for one in own]
@@ -284,7 +288,7 @@ def _searched(
 
 
 def _open(higher: np.ndarray, tied: np.ndarray, begin: float, ties: str) -> np.ndarray:
-    """Whether candidates with clocks above `begin` can still take something from a mixture."""
+    """Whether candidates with clocks above `begin` can still contribute to a mixture."""
     if ties == "optimistic":
         return np.isinf(higher)
     if ties == "pessimistic":
@@ -293,7 +297,7 @@ def _open(higher: np.ndarray, tied: np.ndarray, begin: float, ties: str) -> np.n
 
 
 def _bits(tasks: _Tasks) -> UInt32[np.ndarray, "relations words"]:
-    """The typical candidates of each relation that is asked for, as bits."""
+    """Typical candidates of each relation among the tasks, as bits."""
     relations, size = tasks.typical.num_relations, tasks.typical.num_entities
     bits = np.zeros((relations, -(-size // 32)), np.uint32)
     for relation in np.unique(tasks.relation):
@@ -305,7 +309,7 @@ def _bits(tasks: _Tasks) -> UInt32[np.ndarray, "relations words"]:
 def _block_jobs(
     tasks: _Tasks, active: np.ndarray, drawn: dict[int, np.ndarray]
 ) -> Iterator[tuple[Job, tuple[int, int]]]:
-    """Active tasks of each batch against what it has drawn; the batch, and where the columns begin."""
+    """Jobs of the active tasks of each batch against its drawn entities, and (batch, start of columns)."""
     batch_of = tasks.batch[active]
     for batch, entities in drawn.items():
         for _, rows in tiles(active[batch_of == batch], ROWS):
@@ -314,14 +318,14 @@ def _block_jobs(
 
 
 def _noted(jobs: Iterator[tuple[Job, tuple[int, int]]], places: list[tuple[int, int]]) -> Iterator[Job]:
-    """The jobs; what stands beside them goes to `places`."""
+    """Jobs; the (batch, start) of each is appended to `places`."""
     for job, place in jobs:
         places.append(place)
         yield job
 
 
 def _summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) -> dict[str, Any]:
-    """Value, errors and interval; of each part the query and batch of its tasks, and both halves of it."""
+    """Value, errors and interval of a metric, from its parts: (query, batch, both halves) of the tasks."""
     mean = np.concatenate([halves.mean(0) for *_, halves in parts])
     value, size = float(mean.mean()), len(mean)
     sampling, scatter, fourth, noise, queries = [], 0.0, 0.0, 0.0, 0
@@ -338,10 +342,11 @@ def _summary(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], ci: float) 
     of_queries = max(0.0, scatter * queries / max(queries - 1, 1) - noise) / size**2
     error = np.sqrt(of_sampling + of_queries)
     # Degrees of freedom of a sum of squares: twice its square over the sum of fourth powers, which bounds its
-    # variance. Few batches find anything, so theirs are halved: 2 where two of them alone did, and alike.
+    # variance. Few batches find anything, so their degrees of freedom are halved: the result is 2 if exactly
+    # two batches contribute, equally.
     of_batches = float(each.sum()) ** 2 / max(float((each**2).sum()), 1e-300)
     of_others = min(2 * scatter**2 / max(fourth, 1e-300), max(queries - 1, 1))
-    # Satterthwaite's of both.
+    # Satterthwaite's degrees of freedom for both errors together.
     parts_squared = of_sampling**2 / max(of_batches, 1e-300) + of_queries**2 / max(of_others, 1e-300)
     freedom = (of_sampling + of_queries) ** 2 / max(parts_squared, 1e-300)
     reach = float(student(ci, freedom + 1)) * error

@@ -1,4 +1,4 @@
-"""Ranking tasks against some candidates, in jobs of one shape: which score higher, which tie."""
+"""Scores of ranking tasks against some candidates, in jobs of one shape."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -14,7 +14,7 @@ from owkg.errors import ArgumentError
 from owkg.models import Trained
 
 ROWS, COLUMNS = 64, 512
-"""Ranking tasks and candidates of a job, at most."""
+"""Maximum numbers of ranking tasks and of candidates in a job."""
 
 _TOGETHER = 32
 
@@ -24,8 +24,8 @@ class Job(NamedTuple):
 
     Attributes:
         rows: numbers of the tasks, [r], at most `ROWS`.
-        columns: entity ids, [c], at most `COLUMNS`.
-        gone: pairs (place in rows, place in columns) that are no candidates, [2, pairs].
+        columns: entity ids of the candidates, [c], at most `COLUMNS`.
+        gone: pairs (place in rows, place in columns) to leave out of the candidates, [2, pairs].
     """
 
     rows: Int[np.ndarray, "r"]
@@ -34,11 +34,12 @@ class Job(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a job finds, of each of its rows.
+    """Result of a job, one entry per row.
 
     Attributes:
-        first_higher, first_tied: place of the first candidate that scores higher, or ties; `COLUMNS`: none.
-        higher, tied: how many do.
+        first_higher, first_tied: place of the first candidate that scores higher, or that ties; `COLUMNS` if
+            none does.
+        higher, tied: number of candidates that score higher, and number that tie.
     """
 
     first_higher: Int[np.ndarray, "r"]
@@ -48,15 +49,15 @@ class Found(NamedTuple):
 
 
 class JobScorer:
-    """A model, the queries of some ranking tasks, and the scores of their answers.
+    """Scorer of jobs, with the model, the queries of the tasks and the scores of their answers.
 
     Args:
-        trained: what scores.
-        side: that is asked for.
-        entity, relation, answer: of the tasks, [tasks].
+        trained: model with its parameters.
+        side: side to rank, "head" or "tail".
+        entity, relation, answer: ids of the tasks, [tasks].
 
     Raises:
-        ValueError: if the score of an answer is no finite number.
+        ValueError: if the score of an answer is not finite.
     """
 
     def __init__(
@@ -81,14 +82,14 @@ class JobScorer:
     def __call__(
         self, jobs: Iterable[Job], excluded: UInt32[np.ndarray, "relations words"] | None = None
     ) -> Iterator[tuple[Job, Found]]:
-        """What each job finds.
+        """Each job with its result.
 
         Args:
-            jobs: to do.
-            excluded: bits of entities that are no candidates of a relation.
+            jobs: jobs to score.
+            excluded: entities to leave out of the candidates of each relation, as bits.
 
         Raises:
-            ValueError: if a score is no finite number.
+            ValueError: if a score is not finite.
         """
         bits = None if excluded is None else jnp.asarray(excluded)
         waiting = iter(jobs)
@@ -113,7 +114,7 @@ class JobScorer:
 
 
 def tiles(values: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:
-    """(where it begins, part) of parts of at most `size` values."""
+    """(Start, part) of consecutive parts of at most `size` values."""
     return ((begin, values[begin : begin + size]) for begin in range(0, len(values), size))
 
 
@@ -131,7 +132,7 @@ def _own(
     relation: Int[Array, "tasks"],
     answer: Int[Array, "tasks"],
 ) -> Float[Array, "tasks"]:
-    """The score of each answer, in a product of the shape of a job's, so that equals tie to the last bit."""
+    """Score of each answer, from a product of the shape of a job, so that equal scores tie exactly."""
 
     def tile(part: tuple[Array, Array, Array]) -> Array:
         queries = trained.queries(part[0], part[1], side)
@@ -160,7 +161,7 @@ def _found(
     Int[Array, "jobs r"],
     Bool[Array, "jobs"],
 ]:
-    """The fields of `Found`, and whether all scores of real rows and columns are finite; of `count` jobs."""
+    """Fields of `Found` for `count` jobs, and whether all scores of real rows and columns are finite."""
 
     def job(part: tuple[Array, ...]) -> tuple[Array, ...]:
         entity, relation, own, columns, gone = part

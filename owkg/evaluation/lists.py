@@ -1,4 +1,4 @@
-"""The best answers of a model to queries: the top of its lists, as for a pool."""
+"""Best answers of a model to queries, as ranked lists for a pool."""
 
 from functools import partial
 from typing import NamedTuple
@@ -20,16 +20,16 @@ from owkg.models import Trained
 from owkg.models.kinds import unscored
 from owkg.ranks import known_sets
 
-# Of scores at a time, at least.
+# Smallest block of scores, in bytes.
 _BYTES = 2**26
 
 
 class TopAnswers(NamedTuple):
-    """The best candidates of each query, best first.
+    """Best candidates of each query, best first.
 
     Attributes:
-        answer: entity ids, [queries, depth]; -1 behind the last candidate.
-        score: of each, [queries, depth]; minus infinity behind the last candidate.
+        answer: entity ids, [queries, depth]; -1 after the last candidate.
+        score: scores of the answers, [queries, depth]; minus infinity after the last candidate.
     """
 
     answer: Int32[np.ndarray, "queries depth"]
@@ -46,17 +46,18 @@ def top_answers(
     known: KnownAnswers | None,
     depth: int,
 ) -> TopAnswers:
-    """The `depth` best candidates of each query, of equal scores those with the smaller id.
+    """The `depth` best candidates of each query; of equal scores, the smaller id comes first.
 
     Args:
-        trained: what scores.
-        entity, relation: ids that each query gives, [queries].
-        side: the side that is asked for, "head" or "tail".
-        known: the `KnownAnswers` that leave the candidates, as those of train; None: all are candidates.
-        depth: of the lists, at most the number of entities.
+        trained: model with its parameters.
+        entity, relation: ids given by each query, [queries].
+        side: side to answer, "head" or "tail".
+        known: `KnownAnswers` to leave out of the lists, for example the answers known from train. None: list
+            all entities.
+        depth: length of the lists, at most the number of entities.
 
     Raises:
-        ValueError: if an argument is out of range, or a score is no finite number, naming the query.
+        ValueError: if an argument is out of range, or if a score is not finite; the message names the query.
 
     Examples:
         >>> import jax
@@ -80,10 +81,11 @@ def top_answers(
     if known is not None and not isinstance(known, KnownAnswers):
         raise ArgumentError("known", f"must be KnownAnswers, or None, got {known!r}.")
     if known is not None and known.side != side:
-        raise ArgumentError("known", f"must be of the side {side}, got {known.side}.")
+        raise ArgumentError("known", f"must be for the side {side}, got {known.side}.")
     answer = np.empty((len(entity), deep), np.int32)
     score = np.empty((len(entity), deep), wide := jnp.result_type(trained.params["entity"], np.float32))
-    # Two at least: the product of a single row is rounded otherwise than the same row among others.
+    # At least two queries, because the product of a single row is rounded differently from the same row among
+    # others.
     trained = trained.encoded()
     most = max(_BYTES, block_bytes(jax.devices()[0], numbers := query_numbers(trained)))
     size = max(2, min(len(entity), most // (wide.itemsize * numbers)))
@@ -111,7 +113,7 @@ def top_answers(
 def _top(
     trained: Trained, side: str, depth: int, entity: Array, relation: Array, row: Array, out: Array
 ) -> tuple[Array, Array, Array]:
-    """Best candidates, their scores, and whether all scores of a query are finite."""
+    """Best candidates, their scores, and whether all scores of each query are finite."""
     queries = trained.queries(entity, relation, side)
     scores = trained.model.similarity.all(queries, trained.candidates())
     scores = scores.astype(jnp.result_type(scores, jnp.float32))

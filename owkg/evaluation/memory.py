@@ -1,4 +1,4 @@
-"""How many bytes of queries and of their scores may be there at a time."""
+"""Memory for a block of queries and their scores."""
 
 from typing import Any
 
@@ -8,27 +8,29 @@ import jax.numpy as jnp
 from owkg.files.storage import free_memory
 from owkg.models import Trained
 
-# On a processor as much as its caches hold, elsewhere enough to outweigh the call.
+# On a CPU, as much as its caches hold; elsewhere, enough to outweigh the cost of a call.
 _CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
-# Queries that outweigh the reading of all entities for them: where caches still hold so many scores, and
-# where they do not and more is better. Larger blocks are allocated anew each time.
+# Numbers of queries that outweigh reading all entities for them: the small number where caches still hold the
+# scores, the large one where they do not and more queries are better. Larger blocks are allocated anew each
+# time.
 _FEW, _MANY, _REUSED_BYTES = 64, 256, 2**25
-# Bounds on what they may take: bytes, and a share of what is free.
+# Upper bounds on a block: bytes, and 1 / share of the free memory.
 _MOST_BYTES, _SHARE = 2**30, 8
 
 
 def query_numbers(trained: Trained) -> int:
-    """Numbers that a query takes: its row, which in a table is as wide as all scores, and its scores."""
+    """Numbers that a query takes: its scores and its row, which in a table is as wide as all scores."""
     id_ = jax.ShapeDtypeStruct((1,), jnp.int32)
     row = jax.eval_shape(lambda own, *ids: own.queries(*ids, "tail"), trained, id_, id_)
     return trained.num_entities + row.shape[-1]
 
 
 def block_bytes(device: Any, numbers: int) -> int:
-    """Bytes of a block of queries, each of so many numbers, on one of the devices that share the entities.
+    """Bytes for a block of queries with `numbers` numbers each, on one of several devices.
 
-    What 64 queries take, or 256 where 64 take more than 32 MiB; at most 1 GiB and an eighth of what is
-    free, at least 16 MiB. On an accelerator what 256 take, and at least 256 MiB.
+    On a CPU the block holds 64 queries, or 256 if 64 queries take more than 32 MiB; it takes at least 16 MiB,
+    and otherwise at most 1 GiB and an eighth of the free memory. On an accelerator it holds 256 queries and
+    takes at least 256 MiB.
     """
     least = _CPU_BYTES if device.platform == "cpu" else _OTHER_BYTES
     free = free_bytes(device)
@@ -38,7 +40,7 @@ def block_bytes(device: Any, numbers: int) -> int:
 
 
 def free_bytes(device: Any) -> int | None:
-    """Free bytes on a device; None where that is unknown."""
+    """Free bytes on a device; None if unknown."""
     if device.platform != "cpu":
         stats = device.memory_stats() or {}
         limit = stats.get("bytes_limit")

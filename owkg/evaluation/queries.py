@@ -1,4 +1,4 @@
-"""The queries of a benchmark: which queries are asked."""
+"""Queries of a benchmark, as a file lists them."""
 
 from os import PathLike
 from pathlib import Path
@@ -15,19 +15,19 @@ _QUERY = ("side", "entity", "relation")
 
 
 def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFrame:
-    """The queries in a file such as the `queries.tsv` of `owkg sample`.
+    """Queries from a file such as the `queries.tsv` that `owkg sample` writes.
 
     Args:
-        path: of a table between tabs, without quotes, whose first line names the columns side ("head" or
-            "tail": that is asked for), entity (that is given) and relation; others are not looked at.
-        graph: that has these labels.
+        path: tab-separated table without quotes. The first line names the columns side ("head" or "tail", the
+            side to answer), entity (the given entity) and relation; other columns are ignored.
+        graph: graph with these labels.
 
     Returns:
-        Columns side, entity, relation, each query once.
+        Columns side, entity, relation; each query once.
 
     Raises:
-        ValueError: naming file and line, if a column is missing, a line is malformed, or a label is not in
-            the graph.
+        ValueError: if a column is missing, a line is malformed, or a label is not in the graph; the message
+            names file and line.
     """
     path = Path(path)
     lines = read_lines(path)
@@ -52,7 +52,7 @@ def read_queries(path: str | PathLike[str], graph: KnowledgeGraph) -> pl.DataFra
 def is_asked(
     graph: KnowledgeGraph, triples: np.ndarray, side: str, queries: pl.DataFrame
 ) -> Bool[np.ndarray, "triples"]:
-    """Whether some query of the side is the query that each triple answers."""
+    """Whether the query that each triple answers on this side is among `queries`."""
     given = pl.struct(pl.col("head" if side == "tail" else "tail").alias("entity"), "relation")
     own = labelled(triples, graph.entities, graph.relations).select(given).to_series()
     asked = queries.filter(side=side).select(pl.struct("entity", "relation")).to_series()

@@ -1,4 +1,4 @@
-"""The rank table of a model over a graph."""
+"""Rank table of a model on a graph."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from owkg.ranks.build import default_filters, described, filter_facts, query_nam
 from owkg.ranks.unseen import last_ranks
 
 PRECISIONS = ("float32", "float64")
-"""That scores are computed in."""
+"""Precisions for computing scores."""
 
 
 @settled()
@@ -45,38 +45,42 @@ def ranks(
     block_bytes: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
-    """The rank table of a model: every triple of a split on every side, against all entities.
+    """Rank table of a model: every triple of a split, on every side, against all entities.
 
     Args:
-        trained: what scores; rows in the order of the graph's ids, or of those of `seen`.
-        graph: the KnowledgeGraph.
-        split: whose triples are ranked.
-        filter_splits: the other answers that these splits know leave the candidates; none of them: raw ranks.
-            None: train, valid and test, as far as the graph has them, and `split`.
-        sides: that are asked for, of "head" and "tail".
-        tolerance: scores that differ from the answer's by at most this are ties; absolute.
-        precision: float64: scores are computed in it, from the parameters as they are. float32: in the
-            precision of the parameters. Sums in another order, as on another device or in another library,
-            differ in their last bits, and may turn near ties; hardly any in float64.
-        name: for the column `model`; None: no such column.
-        popularity: add the columns popularity, relation_popularity and category, from the split train.
-        score: add the column score: of each answer, which orders the answers to one query. Not with a
-            tolerance.
-        queries: of `read_queries`: triples that answer none of them are not ranked. None: all are.
-        seen: what the model has seen of the graph (`owkg.kg.seen_part`); None: all. The candidates are the
-            entities of `seen`, and the answer. A triple with an unseen entity or relation has the last rank,
-            its number of candidates. (To leave such triples out, give `seen` as the graph.)
-        devices: that share the entities; None: all that JAX sees.
-        block_bytes: of the scores in memory at a time, as in `rank_arrays`.
-        on_progress: told how many ranks are done, and of how many.
+        trained: model with its parameters, whose rows follow the ids of the graph, or of `seen` if given.
+        graph: KnowledgeGraph to evaluate on.
+        split: split to rank. Default "test".
+        filter_splits: splits whose other answers leave the candidates; an empty list gives raw ranks. None:
+            train, valid and test, where the graph has them, and `split`.
+        sides: sides to rank, "head", "tail" or both (default).
+        tolerance: largest absolute difference of scores that counts as a tie. Default 0.
+        precision: "float32" (default): scores have the precision of the parameters. "float64": scores are
+            computed in float64 from the given parameters. Sums in another order, for example on another
+            device or in another library, differ in their last bits and may reverse near ties; in float64 this
+            hardly ever happens.
+        name: value of the column `model`. None: no such column.
+        popularity: add the columns popularity, relation_popularity and category, computed from the split
+            train.
+        score: add the column score, the score of each answer, which orders the answers to one query. Requires
+            tolerance 0.
+        queries: table from `read_queries`; only triples that answer one of these queries are ranked. None:
+            all.
+        seen: part of the graph that the model has seen (`owkg.kg.seen_part`). The candidates are then the
+            entities of `seen` and the answer, and a triple with an unseen entity or relation gets the last
+            rank, its number of candidates. (To leave such triples out, pass `seen` as the graph.) None: the
+            whole graph.
+        devices: devices that share the entities. None: all devices that JAX sees.
+        block_bytes: bytes of memory for the scores of a block, as in `rank_arrays`.
+        on_progress: function called with (ranks done, all ranks).
 
     Returns:
-        A rank table (`owkg.ranks.validated`), the triples in their order for each side in turn. The score of
-        a triple that the model cannot rank is minus infinity.
+        A rank table (`owkg.ranks.validated`), with the triples in their order for each side in turn. A triple
+        that the model cannot rank has the score minus infinity.
 
     Raises:
-        ValueError: if the parameters are not of the graph's size, the graph has no such split, an argument is
-            out of range, or a score is no finite number, naming the query.
+        ValueError: if the parameters do not have the size of the graph, the graph has no such split, an
+            argument is out of range, or a score is not finite; in the last case the message names the query.
 
     Examples:
         >>> import jax, numpy as np
@@ -107,7 +111,7 @@ def ranks(
     asked = {side: own for side, own in asked.items() if len(own)}
     if not asked:
         raise ArgumentError(
-            "queries", f"must ask for {' or '.join(sides)} that {split} answers, got none such."
+            "queries", f"must ask for {' or '.join(sides)} of a triple of {split}, got no such query."
         )
     total = sum(map(len, asked.values()))
     parts: list[ScoredRanks] = []
@@ -142,7 +146,7 @@ def ranks(
 
 @contextmanager
 def in_precision(precision: str, trained: Trained) -> Iterator[Trained]:
-    """What is trained; its arrays, and what is computed of them inside, are float64 where it is asked for."""
+    """Trained model; its arrays are float64 inside the context if `precision` is "float64"."""
     if precision == "float32":
         yield trained
         return
@@ -163,7 +167,7 @@ def _one_side(
     facts: np.ndarray | None,
     **options: Any,
 ) -> ScoredRanks:
-    """The ranks of the triples, by ids of the graph, on one side; those that `seen` lacks are the last."""
+    """Ranks of triples, by ids of the graph, on one side; triples that `seen` lacks get the last rank."""
     own, inside, known = triples, np.ones(len(triples), bool), facts
     if seen is not graph:
         ids = seen_ids(graph, seen.entities, seen.relations)
@@ -186,7 +190,7 @@ def _one_side(
 
 
 def asked_sides(sides: str | Sequence[str]) -> list[str]:
-    """The sides that are asked for; ValueError if there is none, an unknown one, or one twice."""
+    """Sides as a list; ValueError if there is none, an unknown one, or one twice."""
     names: list[Any] = list(sides) if isinstance(sides, list | tuple) else [sides]
     if not names or any(name not in SIDES or names.count(name) > 1 for name in names):
         got = ", ".join(map(str, names)) or "none"
@@ -195,7 +199,7 @@ def asked_sides(sides: str | Sequence[str]) -> list[str]:
 
 
 def check_sizes(trained: object, graph: KnowledgeGraph) -> None:
-    """ValueError unless a model's parameters are of the graph's number of entities and relations."""
+    """Raises ValueError unless the parameters have the graph's numbers of entities and relations."""
     trained = trained_checked(trained)
     held = trained.params | trained.statistics
     for name in ("entity", "relation"):

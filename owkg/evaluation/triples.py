@@ -1,4 +1,4 @@
-"""The scores of triples by a model, and of the labelled triples of a graph."""
+"""Scores of triples under a model, also for the labelled triples of a graph."""
 
 import jax
 import numpy as np
@@ -14,20 +14,20 @@ from owkg.kg.triples import labelled, triples_checked
 from owkg.models import Trained, score
 from owkg.models.kinds import unscored
 
-# Triples that are scored at a time, and numbers of their queries.
+# Largest number of triples to score at a time, and largest number of numbers in their queries.
 _BLOCK, _NUMBERS = 2**14, 2**26
 
 
 @settled()
 def score_triples(trained: Trained, triples: ArrayLike) -> Float64[np.ndarray, "triples"]:
-    """The scores of triples, int [triples, 3], by the query of their tails, a block at a time.
+    """Scores of triples, int [triples, 3], from the query for their tails, one block at a time.
 
     Raises:
         ValueError: if an id is out of range.
     """
     triples = triples_checked(triples, trained.num_entities, trained.num_relations)
     trained = trained.encoded()
-    # Rows of queries may be as long as there are entities.
+    # A row of a query may have as many numbers as there are entities.
     row = jax.eval_shape(
         lambda own: own.queries(np.zeros(1, np.int32), np.zeros(1, np.int32), "tail"), trained
     )
@@ -43,7 +43,7 @@ def _block(trained: Trained, triples: Array) -> Array:
 
 
 def _padded(triples: Int32[np.ndarray, "n 3"], most: int) -> Int32[np.ndarray, "block 3"]:
-    """Filled up to a power of two, at most a block, so that few shapes are compiled."""
+    """Triples padded to a power of two, at most `most`, so that few shapes are compiled."""
     size = min(most, 1 << (len(triples) - 1).bit_length())
     return np.concatenate([triples, np.zeros((size - len(triples), 3), np.int32)])
 
@@ -58,28 +58,29 @@ def scored_triples(
     seed: int = 0,
     name: str | None = None,
 ) -> pl.DataFrame:
-    """The scored triples of two splits with their labels: what `owkg.classify` takes.
+    """Scored triples of two splits with their labels, as the input of `owkg.classify`.
 
-    Positive triples are those of `split` and `fit`. Negative ones are those of the splits
-    `{split}_negatives`, as CoDEx has them, and unknown ones those of `{split}_unknown`, where there are such
-    splits. A triple that stands there twice counts once.
+    The triples of `split` and `fit` are positive. The splits `{split}_negatives` (and `{fit}_negatives`), if
+    the graph has them as CoDEx does, give the negative triples, and the splits ending in `_unknown` give the
+    unknown ones. A triple listed twice in such a split counts once.
 
     Args:
-        trained: what scores.
-        graph: with the splits.
-        split: that is measured.
-        fit: that thresholds are fitted on.
-        negatives: None: the graph's own, or where it has none, uniform; "uniform" or "frequency": see
-            `owkg.classification.drawn_negatives`.
-        seed: of drawn negatives.
-        name: for the column model; None: no such column.
+        trained: model with its parameters.
+        graph: graph with the splits.
+        split: split to measure. Default "test".
+        fit: split for fitting the thresholds. Default "valid".
+        negatives: source of negative triples. "uniform" or "frequency": drawn as in
+            `owkg.classification.drawn_negatives`. None (default): the negatives of the graph, or "uniform" if
+            it has none.
+        seed: seed of drawn negatives.
+        name: value of the column model. None: no such column.
 
     Returns:
-        Columns split, head, relation, tail, label, score and category, of the relation.
+        Columns split, head, relation, tail, label, score and category (of the relation).
 
     Raises:
-        ValueError: naming the argument, if a split has no triples, a triple is positive and negative, or a
-            score is no finite number, naming the triple.
+        ValueError: if a split has no triples, a triple is both positive and negative, or a score is not
+            finite; the message names the argument, and the triple where one is at fault.
     """
     if negatives is not None and negatives not in NEGATIVES:
         raise ArgumentError("negatives", f"must be one of {', '.join(NEGATIVES)}, got {negatives!r}.")

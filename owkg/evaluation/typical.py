@@ -1,4 +1,4 @@
-"""Candidates that are typical of a relation and side: they are all scored, whatever else is sampled."""
+"""Typical candidates of each relation and side, which sampled evaluation always scores in full."""
 
 from typing import NamedTuple
 
@@ -10,20 +10,20 @@ from scipy import sparse
 from owkg.errors import ArgumentError
 from owkg.kg.triples import ids, triples_checked
 
-# Entries of one [entities, slots] array of affinities.
+# Largest number of entries in one [entities, slots] array of affinities.
 _ENTRIES = 2**26
 
 
 class TypicalCandidates(NamedTuple):
-    """The typical candidates of each relation and side, in CSR form.
+    """Typical candidates of each relation and side, in CSR form.
 
-    Those of relation r are `entities[offsets[i] : offsets[i + 1]]`, increasing, where i is r for heads and
-    r + `num_relations` for tails.
+    The candidates of relation r are `entities[offsets[i] : offsets[i + 1]]`, increasing, where i is r for
+    heads and r + `num_relations` for tails.
 
     Attributes:
-        offsets: where those of each relation and side begin, and at last how many there are.
+        offsets: start of the candidates of each relation and side, and finally their total number.
         entities: entity ids.
-        num_entities, num_relations: of the graph.
+        num_entities, num_relations: size of the graph.
     """
 
     offsets: Int64[np.ndarray, "slots+1"]
@@ -32,7 +32,7 @@ class TypicalCandidates(NamedTuple):
     num_relations: int
 
     def of(self, relation: int, side: str) -> Int32[np.ndarray, "candidates"]:
-        """Those of a relation and side."""
+        """Typical candidates of a relation and side, increasing."""
         slot = relation + (self.num_relations if side == "tail" else 0)
         return self.entities[self.offsets[slot] : self.offsets[slot + 1]]
 
@@ -45,17 +45,18 @@ def typical_candidates(
     more: float = 0.02,
     relations: ArrayLike | None = None,
 ) -> TypicalCandidates:
-    """The entities that some fact has at a relation and side, and those that are most like them.
+    """Entities that some fact has at a relation and side, and the entities most similar to them.
 
-    How like is told by the other relations and sides, the slots, at which an entity is seen: its affinity to
-    slot s is the sum over its slots s' of the share of the entities at s' that are at s too.
+    Similarity comes from the other relations and sides (slots) where an entity occurs: its affinity to slot s
+    is the sum, over its slots s', of the share of the entities at s' that also occur at s.
 
     Args:
-        facts: int [facts, 3], with all known answers that leave the candidates.
-        num_entities, num_relations: of the graph.
-        more: entities beside those that a fact has there, as a share of all; of equal affinity those with the
-            smaller id.
-        relations: ids of those that are asked for; the others have no typical candidates. None: all.
+        facts: int [facts, 3], including all known answers that leave the candidates.
+        num_entities, num_relations: size of the graph.
+        more: number of similar entities to add to the entities of facts, as a share of all entities, in [0,
+            1]. Of equal affinity, the smaller id is added first. Default 0.02.
+        relations: ids of the relations to treat; other relations get no typical candidates. None: all
+            relations.
 
     Raises:
         ValueError: if an id or `more` is out of range.
@@ -78,7 +79,7 @@ def typical_candidates(
     seen = sparse.csr_matrix(
         (np.ones(len(entity), np.float32), (entity, slot)), shape=(num_entities, 2 * num_relations)
     )
-    seen.data[:] = 1  # sums of repeated entries
+    seen.data[:] = 1  # repeated entries were summed
     size = np.asarray(seen.sum(0)).ravel()
     shared = (seen.T @ seen).tocsr()
     share = (sparse.diags(1 / np.maximum(size, 1)) @ shared).astype(np.float32)
@@ -106,7 +107,7 @@ def typical_candidates(
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:
-    """Indices of the largest values, of equal ones the first."""
+    """Indices of the `count` largest values; of equal values, the first."""
     if count <= 0:
         return np.empty(0, np.int64)
     least = np.partition(values, len(values) - count)[len(values) - count]

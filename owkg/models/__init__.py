@@ -1,4 +1,4 @@
-"""Embedding models of knowledge graphs: data and pure functions, one file each."""
+"""Embedding models of knowledge graphs, as data and pure functions, one file each."""
 
 from owkg.models.embeddings import Embeddings, read_embeddings, write_embeddings
 from owkg.models.embeddings_import import import_embeddings

@@ -1,4 +1,4 @@
-"""AttE: a relation weighs a rotated and a reflected head, and distances are squared."""
+"""AttE: a relation weighs a rotated and a reflected head, with squared distances."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -22,13 +22,16 @@ class AttE(euclidean.PairOptions):
 
 
 def atte_model(config: AttE) -> Model:
-    """score(h, r, t) = -|w R h + (1 - w) S h + r - t|^2 + b_h + b_t, R of rotations, S of reflections.
+    """AttE, an attention over rotations and reflections with squared Euclidean distances.
 
-    w is the softmax of the products of R h and S h with a context, over sqrt(dim). Rows of relations are r,
-    the pairs of R, those of S, and the context. Entities and r start normal with deviation .001, R and S
-    uniform on +-1, contexts standard normal, biases at 0.
+        score(h, r, t) = -|w R h + (1 - w) S h + r - t|^2 + b_h + b_t
 
-    The presets are those of RotE: the authors print none of this model.
+    R is a rotation, S a reflection, and w the softmax of the products of R h and S h with a context vector,
+    divided by sqrt(dim). Rows of relations are r, the pairs of R, the pairs of S, and the context. Initial
+    entities and r are normal with standard deviation 0.001, R and S uniform on +-1, contexts standard normal,
+    and biases 0.
+
+    The presets are the presets of RotE, because the authors publish none for this model.
 
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.

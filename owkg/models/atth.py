@@ -1,4 +1,4 @@
-"""AttH: relations weigh a rotated and a reflected head in a hyperbolic space of a curvature of their own."""
+"""AttH: a relation weighs a rotated and a reflected head in a hyperbolic space of its own curvature."""
 
 from dataclasses import dataclass
 
@@ -20,20 +20,23 @@ from owkg.models.model import Model
 
 @dataclass(frozen=True)
 class AttH(euclidean.PairOptions):
-    """Options of AttH; a relation has four times as many reals as an entity, and one."""
+    """Options of AttH; a relation has four times as many reals as an entity, plus one."""
 
     dim: int = 32
 
 
 def atth_model(config: AttH) -> Model:
-    """score(h, r, t) = -d(exp0(w R h + (1 - w) S h) (+) exp0 r, exp0 t)^2 + b_h + b_t, R, S as in AttE.
+    """AttH, an attention over rotations and reflections in hyperbolic space.
 
-    d is the distance, (+) the addition and exp0 the map of the origin in the Poincare ball of curvature c =
-    softplus(c_r) of the relation; all embeddings are tangent vectors at the origin. Rows of relations are
-    r, the pairs of R, those of S, the context, and the raw curvature. Entities, r and contexts start normal
-    with deviation .001, R and S uniform on +-1, biases at 0, raw curvatures at 1.
+        score(h, r, t) = -d(exp0(w R h + (1 - w) S h) (+) exp0 r, exp0 t)^2 + b_h + b_t
 
-    The presets are those of RotH: the authors print none of this model.
+    R, S and w are as in AttE. d is the distance, (+) the Moebius addition and exp0 the exponential map at the
+    origin in the Poincare ball of curvature c = softplus(c_r) of the relation; all embeddings are tangent
+    vectors at the origin. Rows of relations are r, the pairs of R, the pairs of S, the context, and the raw
+    curvature. Initial entities, r and contexts are normal with standard deviation 0.001, R and S uniform on
+    +-1, biases 0, and raw curvatures 1.
+
+    The presets are the presets of RotH, because the authors publish none for this model.
 
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.

@@ -13,7 +13,7 @@ from owkg.models.kind import SAMPLED, SMALL_SAMPLED, Kind
 from owkg.models.model import Ids, Model, Params, Statistics, entity_rows, sided
 from owkg.models.similarity import DOT
 
-# The least and largest parameter of a Beta distribution.
+# Smallest and largest parameter of a Beta distribution.
 _LEAST, _LARGEST = 0.05, 1e9
 
 
@@ -22,11 +22,11 @@ class BetaE:
     """Options of BetaE.
 
     Attributes:
-        dim: Beta distributions an entity, 2 dim reals, alphas first; a relation has dim reals.
-        margin: gamma, from which the divergence is taken; above 0.
+        dim: Beta distributions per entity, as 2 dim reals, alphas first; a relation has dim reals.
+        margin: gamma, the constant from which the divergence is subtracted; above 0.
         hidden: units of a hidden layer of the projection.
-        hidden_layers: how many there are.
-        reciprocal: True: heads are asked for by inverse relations.
+        hidden_layers: number of hidden layers.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 400
@@ -42,19 +42,21 @@ class BetaE:
 
 
 def betae_model(config: BetaE) -> Model:
-    """score(h, r, t) = margin - sum_k KL(Beta_k(t) || Beta_k(q)), with q the projection of h by r.
+    """BetaE, a divergence between Beta distributions.
 
-    Parameters of the distributions are clip(embedding + 1, 0.05, 1e9), for entities and for what the
-    projection gives: an MLP of (parameters of h, r) with relu after each hidden layer. Parameters beyond
-    the embeddings: `hidden0_weight`, `hidden0_bias`, ..., `last_weight`, `last_bias`. Embeddings start
-    uniform on +-(margin + 2) / dim.
+        score(h, r, t) = margin - sum_k KL(Beta_k(t) || Beta_k(q)), with q the projection of h by r
 
-    With u the uniform distribution, Beta(1, 1), of the entity p = Beta(a, b) and the query q = Beta(c, d)
+    The parameters of the distributions are clip(embedding + 1, 0.05, 1e9), both for entities and for the
+    output of the projection, an MLP of (parameters of h, r) with relu after each hidden layer. Parameters in
+    addition to the embeddings: `hidden0_weight`, `hidden0_bias`, ..., `last_weight`, `last_bias`. Initial
+    embeddings are uniform on +-(margin + 2) / dim.
 
-        KL(p || q) = KL(p || u) + KL(u || q) - (c - 1) (E_p ln x + 1) - (d - 1) (E_p ln(1 - x) + 1),
+    If u is the uniform distribution Beta(1, 1), p = Beta(a, b) the entity and q = Beta(c, d) the query, then
 
-    a dot product of what each has by itself. Its terms vanish with the embeddings, so that float32 keeps
-    them; E_p ln x = psi(a) - psi(a + b) with the digamma function psi.
+        KL(p || q) = KL(p || u) + KL(u || q) - (c - 1) (E_p ln x + 1) - (d - 1) (E_p ln(1 - x) + 1)
+
+    This is a dot product of features of p and features of q. Its terms vanish with the embeddings, so that
+    float32 keeps them. E_p ln x = psi(a) - psi(a + b), with the digamma function psi.
 
     References:
         Ren and Leskovec 2020, Beta embeddings for multi-hop logical reasoning in knowledge graphs,
@@ -91,12 +93,12 @@ def betae_model(config: BetaE) -> Model:
 
 
 def beta_parameters(embedding: Float[Array, "*rows d2"]) -> Float[Array, "*rows d2"]:
-    """Alphas, then betas: clip(embedding + 1, 0.05, 1e9)."""
+    """Parameters of Beta distributions, alphas and then betas: clip(embedding + 1, 0.05, 1e9)."""
     return jnp.clip(embedding + 1, _LEAST, _LARGEST)
 
 
 def query_features(parameters: Float[Array, "*rows d2"], margin: float) -> Float[Array, "*rows d2_2"]:
-    """c - 1, then d - 1, then margin - KL(u || q), then 1."""
+    """Features of queries: c - 1, then d - 1, then margin - KL(u || q), then 1."""
     log_beta = betaln(*jnp.split(parameters, 2, axis=-1))
     shifted = parameters - 1
     divergence = log_beta.sum(axis=-1, keepdims=True) + shifted.sum(axis=-1, keepdims=True)
@@ -105,7 +107,7 @@ def query_features(parameters: Float[Array, "*rows d2"], margin: float) -> Float
 
 @jax.custom_jvp
 def entity_features(parameters: Float[Array, "*rows d2"]) -> Float[Array, "*rows d2_2"]:
-    """E ln x + 1, then E ln(1 - x) + 1, then 1, then -KL(p || u), the sum of the entropies."""
+    """Features of entities: E ln x + 1, then E ln(1 - x) + 1, then 1, then the entropies' sum -KL(p || u)."""
     alpha, beta = jnp.split(parameters, 2, axis=-1)
     both = digamma(alpha + beta)
     log, log_rest = digamma(alpha) - both, digamma(beta) - both
@@ -118,7 +120,7 @@ def entity_features(parameters: Float[Array, "*rows d2"]) -> Float[Array, "*rows
 def _entity_features_derivative(
     primals: tuple[Float[Array, "*rows d2"]], tangents: tuple[Float[Array, "*rows d2"]]
 ) -> tuple[Float[Array, "*rows d2_2"], Float[Array, "*rows d2_2"]]:
-    """Three trigammas a distribution: in the entropy, all digammas of the derivative cancel."""
+    """Derivative with three trigammas per distribution, because all digammas cancel in the entropy."""
     alpha, beta = jnp.split(primals[0], 2, axis=-1)
     d_alpha, d_beta = jnp.split(tangents[0], 2, axis=-1)
     d_both = polygamma(1, alpha + beta) * (d_alpha + d_beta)

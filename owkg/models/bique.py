@@ -19,8 +19,8 @@ class BiQUE:
     """Options of BiQUE.
 
     Attributes:
-        dim: biquaternions an entity, 8 dim reals; a relation has twice as many.
-        reciprocal: True: heads are asked for by inverse relations.
+        dim: biquaternions per entity, as 8 dim reals; a relation has twice as many.
+        reciprocal: must be True, because heads are predicted through inverse relations.
         init_scale: standard deviation of initial parameters.
     """
 
@@ -35,12 +35,14 @@ class BiQUE:
 
 
 def bique_model(config: BiQUE) -> Model:
-    """score(h, r, t) = <(h + r+) (x) rx, t>, the dot product of all reals.
+    """BiQUE, a product of biquaternions.
 
-    (x) is the Hamilton product of quaternions whose four components are complex. Rows are the components w,
-    x, y, z, the real parts of each before the imaginary ones; those of relations are rx, then r+. A penalty
-    is of the moved head h + r+, of rx by a quarter, and of the tail, by the moduli of biquaternions. All
-    start normal.
+        score(h, r, t) = <(h + r+) (x) rx, t>
+
+    <., .> is the dot product of all reals, and (x) the Hamilton product of quaternions whose four components
+    are complex. Rows hold the components w, x, y, z, with the real parts of each before its imaginary parts;
+    rows of relations hold rx, then r+. A penalty uses the moduli of biquaternions: of the moved head h + r+,
+    of rx with a quarter of the weight, and of the tail. All parameters start normal.
 
     References:
         Guo and Kok 2021, BiQUE: biquaternionic embeddings of knowledge graphs, equations 8 and 9.
@@ -76,7 +78,7 @@ def bique_model(config: BiQUE) -> Model:
 
 
 def biquaternion_product(a: Float[Array, "q d8"], b: Float[Array, "q d8"]) -> Float[Array, "q d8"]:
-    """Hamilton products of rows of biquaternions, the second on the right."""
+    """Hamilton products of rows of biquaternions, with the second factor on the right."""
     w, x, y, z = _components(a)
     p, q, r, s = _components(b)
     parts = (

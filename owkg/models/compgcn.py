@@ -1,4 +1,4 @@
-"""CompGCN: entities gather compositions of their neighbours and relations, before another model's score."""
+"""CompGCN: entities aggregate compositions of their neighbours and relations, then another model scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from owkg.models.similarity import DOT, HIGHEST, minus_l1
 
 
 class _Composition(NamedTuple):
-    """end(join(begin(x), begin(r)), dim); sums of messages are taken before the end."""
+    """Composition end(join(begin(x), begin(r)), dim); messages are summed before `end`."""
 
     begin: Callable[[Array], Array]
     join: Callable[[Array, Array], Array]
@@ -45,21 +45,21 @@ class CompGCN:
     """Options of CompGCN.
 
     Attributes:
-        dim: reals an entity, and a relation.
-        encoded_dim: reals of either once they are encoded.
-        layers: of messages.
-        composition: of a neighbour and a relation: corr, sub or mult.
-        decoder: whose score it is: conve, distmult or transe.
-        height: with conve, rows of the picture of one encoded embedding; divides encoded_dim.
-        channels: with conve, filters of the convolution; 200 in the paper, and conve as the decoder.
+        dim: reals per entity and per relation.
+        encoded_dim: reals per entity and per relation after encoding.
+        layers: number of message-passing layers.
+        composition: composition of a neighbour and a relation, "corr", "sub" or "mult".
+        decoder: model of the score, "conve", "distmult" or "transe".
+        height: with conve, rows of the picture of one encoded embedding; must divide encoded_dim.
+        channels: with conve, filters of the convolution; the paper uses 200, with the decoder conve.
         kernel: with conve, rows and columns of a filter.
-        margin: with transe, gamma, from which the distance is taken.
-        graph_dropout: of the sums of messages.
-        encoded_dropout: of encoded entities.
-        channel_dropout: with conve, of its channels.
-        output_dropout: with conve, of its query.
-        reciprocal: whether inverse relations have embeddings of their own; else theirs are the negative ones,
-            as with transe in the paper.
+        margin: with transe, gamma, the constant from which the distance is subtracted.
+        graph_dropout: dropout of the sums of messages.
+        encoded_dropout: dropout of encoded entities.
+        channel_dropout: with conve, dropout of its channels.
+        output_dropout: with conve, dropout of its query.
+        reciprocal: whether inverse relations have their own embeddings; otherwise their embeddings are the
+            negatives of the relations', as with transe in the paper.
     """
 
     dim: int = 100
@@ -101,17 +101,18 @@ class CompGCN:
 
 
 def compgcn_model(config: CompGCN) -> Model:
-    """The score of ConvE, DistMult or TransE, of encoded entities and relations.
+    """CompGCN, the score of ConvE, DistMult or TransE on encoded entities and relations.
 
         x <- tanh(norm((W_in sum phi(x_t, r) + W_out sum phi(x_h, r') + W_loop phi(x, l)) / 3)), r <- W_rel r
 
-    The sums are over the facts (x, r, t) and (h, r, x), r' the inverse of r, each weighted by 1 / sqrt of the
-    facts that way of both its entities. phi(x, r) is their circular correlation, x - r or x r. ConvE sees h
-    and r in turns, in one picture, and drops single numbers out; it and DistMult add a bias of the answer.
-    Parameters beyond the embeddings: of layer i `loop{i}` [1, dim], `in{i}`, `out{i}`, `loop_to{i}`,
-    `rel{i}`, [dim, encoded_dim] in the first layer, and `layer{i}_*` of the normalisation; `entity_bias`; of
-    ConvE as there. All start normal by Glorot and Bengio 2010. A bias before a normalisation by batches does
-    nothing, and is left out.
+    The sums are over the facts (x, r, t) and (h, r, x), with r' the inverse of r. The weight of a fact is the
+    product, over its two entities, of 1 / sqrt of their facts in that direction. phi(x, r) is the circular
+    correlation of x and r, x - r, or x r. ConvE sees the numbers of h and r alternately in one picture, with
+    dropout of single numbers; ConvE and DistMult add a bias of the answer. Parameters in addition to the
+    embeddings: for layer i `loop{i}` [1, dim], `in{i}`, `out{i}`, `loop_to{i}`, `rel{i}`, [dim, encoded_dim]
+    in the first layer, and `layer{i}_*` of the normalisation; `entity_bias`; the parameters of ConvE. All
+    parameters start normal as in Glorot and Bengio 2010. A bias before batch normalisation has no effect and
+    is left out.
 
     References:
         Vashishth et al. 2020, Composition-based multi-relational graph convolutional networks, equations 2 to
@@ -202,7 +203,7 @@ def compgcn_model(config: CompGCN) -> Model:
 
 
 def _weighted(facts: Facts, num_entities: int, num_relations: int) -> Statistics:
-    """The edges, each with `edge_weight`: 1 / sqrt of the facts that way of receiver and sender; 0: none."""
+    """Edges with `edge_weight`, 1 / sqrt of the facts in that direction of the receiver and of the sender."""
     found = graph.edges(facts, num_entities, num_relations)
     count = graph.received(found, jnp.ones(2 * len(facts), jnp.float32), num_entities)
     root = jnp.where(count > 0, jax.lax.rsqrt(jnp.maximum(count, 1)), 0).ravel()

@@ -17,10 +17,11 @@ class ComplEx:
     """Options of ComplEx.
 
     Attributes:
-        dim: complex numbers an entity, and a relation: 2 dim reals, real parts first.
-        reciprocal: whether heads are asked for by inverse relations.
-        init_law: of initial parameters, "normal" (Lacroix et al. 2018) or "uniform" (Sun et al. 2019).
-        init_scale: its standard deviation, or half its width; (margin + 2) / dim in Sun et al.
+        dim: complex numbers per entity and per relation, as 2 dim reals, real parts first.
+        reciprocal: whether heads are predicted through inverse relations.
+        init_law: distribution of initial parameters, "normal" (Lacroix et al. 2018) or "uniform" (Sun et al.
+            2019).
+        init_scale: standard deviation, or half-width, of this distribution; (margin + 2) / dim in Sun et al.
     """
 
     dim: int = 128
@@ -36,9 +37,11 @@ class ComplEx:
 
 
 def complex_model(config: ComplEx) -> Model:
-    """score(h, r, t) = Re sum_k h_k r_k conj(t_k), with h, r, t in C^dim.
+    """ComplEx, a diagonal bilinear model over complex numbers.
 
-    Heads: Re sum_k h_k conj(conj(r_k) t_k).
+        score(h, r, t) = Re sum_k h_k r_k conj(t_k), with h, r, t in C^dim
+
+    For heads, the score is computed as Re sum_k h_k conj(conj(r_k) t_k).
 
     References:
         Trouillon et al. 2016, Complex embeddings for simple link prediction, equation 11; reciprocal
@@ -70,13 +73,13 @@ def complex_model(config: ComplEx) -> Model:
 
 
 def multiplied(a: Float[Array, "q d"], b: Float[Array, "q d"]) -> Float[Array, "q d"]:
-    """Elementwise product of complex vectors, rows of real parts, then imaginary parts."""
+    """Elementwise products of complex vectors; rows hold real parts, then imaginary parts."""
     (a_re, a_im), (b_re, b_im) = jnp.split(a, 2, axis=-1), jnp.split(b, 2, axis=-1)
     return jnp.concatenate([a_re * b_re - a_im * b_im, a_re * b_im + a_im * b_re], axis=-1)
 
 
 def conjugated(a: Float[Array, "q d"]) -> Float[Array, "q d"]:
-    """Complex conjugates of rows of real parts, then imaginary parts."""
+    """Complex conjugates; rows hold real parts, then imaginary parts."""
     real, imaginary = jnp.split(a, 2, axis=-1)
     return jnp.concatenate([real, -imaginary], axis=-1)
 

@@ -1,4 +1,4 @@
-"""ConvE: a convolution over head and relation, laid out as a picture."""
+"""ConvE: a convolution over head and relation, arranged as a picture."""
 
 from dataclasses import dataclass
 
@@ -20,13 +20,14 @@ class ConvE:
     """Options of ConvE.
 
     Attributes:
-        dim: reals an entity, and a relation; a multiple of height.
-        height: rows of the picture of one embedding, each of dim / height numbers; at least 2 by 3.
+        dim: reals per entity and per relation; a multiple of height.
+        height: rows of the picture of one embedding, with dim / height numbers each; at least 2 rows of 3
+            numbers.
         channels: filters of the convolution.
-        input_dropout: of the picture.
-        channel_dropout: of whole channels.
-        output_dropout: of the query.
-        reciprocal: True: heads are asked for by inverse relations.
+        input_dropout: dropout of the picture.
+        channel_dropout: dropout of whole channels.
+        output_dropout: dropout of the query.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 200
@@ -50,14 +51,16 @@ class ConvE:
 
 
 def conve_model(config: ConvE) -> Model:
-    """score(h, r, t) = relu(vec(relu([h; r] * filters)) W) . t + b_t.
+    """ConvE, a convolutional network on head and relation.
 
-    h and r are pictures of height rows, one above the other; * convolves without padding, by 3 x 3. Batches
-    are normalised before the convolution and before each relu. Dropout: of the normalised picture, of
-    channels after the first relu, of the query before it is normalised. Parameters beyond the embeddings:
-    `filters` [3, 3, 1, channels] and `filters_bias`; `dense_weight` and `dense_bias` to dim; `entity_bias`
-    [num_entities]; `input_*`, `channel_*`, `output_*` of the normalisation. Embeddings start
-    normal by Glorot and Bengio 2010, biases of entities at 0.
+        score(h, r, t) = relu(vec(relu([h; r] * filters)) W) . t + b_t
+
+    h and r are pictures with height rows, one above the other; * is a 3 x 3 convolution without padding.
+    Batch normalisation comes before the convolution and before each relu. Dropout applies to the normalised
+    picture, to channels after the first relu, and to the query before its normalisation. Parameters in
+    addition to the embeddings: `filters` [3, 3, 1, channels] and `filters_bias`; `dense_weight` and
+    `dense_bias` to dim; `entity_bias` [num_entities]; `input_*`, `channel_*`, `output_*` of the
+    normalisation. Initial embeddings are normal as in Glorot and Bengio 2010, and biases of entities 0.
 
     References:
         Dettmers et al. 2018, Convolutional 2D knowledge graph embeddings, equation 1 and section 4.
@@ -121,9 +124,10 @@ def network(
     *,
     whole: tuple[int, ...],
 ) -> tuple[Float[Array, "q d1"], Statistics]:
-    """Queries of pictures, and a last column of ones, by which candidates give their bias.
+    """Queries from pictures, with a last column of ones for the bias of the candidates.
 
-    `rates` are of dropout: of the picture, of channels (together along the axes `whole`), of the query.
+    `rates` are the dropout rates of the picture, of the channels (shared along the axes `whole`), and of the
+    query.
     """
     training = key is not None
     input_key, channel_key, output_key = layers.keys(key, 3)

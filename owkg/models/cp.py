@@ -1,4 +1,4 @@
-"""CP: the canonical decomposition, with entities that differ as heads and as tails."""
+"""CP: the canonical decomposition, with different embeddings of an entity as head and as tail."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ class CP:
     """Options of CP.
 
     Attributes:
-        dim: reals of an entity as a head, as many as a tail; and of a relation.
-        reciprocal: True: heads are asked for by inverse relations.
+        dim: reals per entity as a head, per entity as a tail, and per relation.
+        reciprocal: must be True, because heads are predicted through inverse relations.
         init_scale: standard deviation of initial parameters.
     """
 
@@ -33,12 +33,14 @@ class CP:
 
 
 def cp_model(config: CP) -> Model:
-    """score(h, r, t) = sum_k h_k r_k t'_k.
+    """CP, the canonical polyadic decomposition.
 
-    Rows of entities are what they are in queries, then, with ', as candidates. A penalty is of the halves
-    that a fact uses. All start normal.
+        score(h, r, t) = sum_k h_k r_k t'_k
 
-    The presets are those of ComplEx by the same authors, who print none of CP.
+    The row of an entity holds its embedding in queries, and then its embedding as a candidate (with '). A
+    penalty uses the halves that a fact uses. All parameters start normal.
+
+    The presets are the presets of ComplEx by the same authors, who publish none for CP.
 
     References:
         Lacroix, Usunier and Obozinski 2018, Canonical tensor decomposition for knowledge base completion,
@@ -74,7 +76,7 @@ def cp_model(config: CP) -> Model:
 
 
 def _of_halves(head: np.ndarray, tail: np.ndarray, relation: np.ndarray) -> dict[str, np.ndarray]:
-    """Parameters of arrays that others hold apart, or as matrices."""
+    """Parameters from arrays that other libraries store separately or as matrices."""
     head, tail, relation = (x.reshape(len(x), -1) for x in (head, tail, relation))
     return {"entity": np.hstack([head, tail]), "relation": relation}
 

@@ -17,8 +17,8 @@ class DistMult:
     """Options of DistMult.
 
     Attributes:
-        dim: reals an entity, and a relation.
-        reciprocal: whether heads are asked for by inverse relations.
+        dim: reals per entity and per relation.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     dim: int = 128
@@ -30,11 +30,14 @@ class DistMult:
 
 
 def distmult_model(config: DistMult) -> Model:
-    """score(h, r, t) = sum_k h_k r_k t_k.
+    """DistMult, a diagonal bilinear model.
 
-    Heads: the same. Entities and relations start uniform with the variance of Glorot and Bengio 2010.
+        score(h, r, t) = sum_k h_k r_k t_k
 
-    The presets are of Sun et al. 2019, without their penalty of all rows.
+    Queries for heads have the same form. Initial entities and relations are uniform with the variance of
+    Glorot and Bengio 2010.
+
+    The presets come from Sun et al. 2019, without their penalty on all rows.
 
     References:
         Yang et al. 2015, Embedding entities and relations for learning and inference in knowledge bases.

@@ -1,14 +1,14 @@
-"""Embeddings trained elsewhere, and what files of them hold.
+"""Files of embeddings trained elsewhere.
 
 A `.npz` or `.safetensors` file holds `entity` [n, d_e] and `relation` [m, d_r], with the labels of their
-rows; for reciprocal relations also `relation_inverse` [m, d_r], or `relation` [2 m, d_r] with the inverse
-relations in its second half; and other arrays of the model, named as in its docstring. Without labels, rows
-are in the order of a graph's ids. In `.npz` the labels are the text arrays `entity_labels` and
-`relation_labels`; in `.safetensors`, which holds no text, they are JSON lists of those names in the metadata.
-Complex embeddings are complex arrays, or real ones whose layout the texts `layout` and `relation_layout`
-state, or the reader of the file (`owkg.models.embeddings_layout`). Files that owkg writes also say which
-model they are of, in the text `model`, and its options, such as the norm of a distance, as JSON in the text
-`options`.
+rows. For reciprocal relations it also holds `relation_inverse` [m, d_r], or `relation` [2 m, d_r] with the
+inverse relations in its second half. Other arrays of the model are named as in the docstring of the model.
+Without labels, rows are in the order of a graph's ids. In `.npz`, the labels are the text arrays
+`entity_labels` and `relation_labels`; in `.safetensors`, which holds no text arrays, they are JSON lists of
+these names in the metadata. Complex embeddings are complex arrays, or real arrays whose layout is given by
+the texts `layout` and `relation_layout` or by the reader of the file (`owkg.models.embeddings_layout`). Files
+that owkg writes also name their model in the text `model`, and its options, such as the norm of a distance,
+as JSON in the text `options`.
 """
 
 import json
@@ -28,28 +28,28 @@ from owkg.models.embeddings_files import FORMATS, ROW_LABELS, Content
 from owkg.models.model import Trained
 
 _STATE = "; owkg.interop.embeddings_of_state reads a state of torch"
-# What to do with files of other kinds.
+# Advice for files of other kinds.
 _HINTS = dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), _STATE) | {
     ".npy": "; write both arrays into one: numpy.savez('embeddings.npz', entity=..., relation=...)",
     ".pkl": "; pickles are never loaded: save the arrays with numpy.savez",
     ".pickle": "; pickles are never loaded: save the arrays with numpy.savez",
 }
-# The arrays with a row a label.
+# Arrays with one row per label.
 _LABELLED = {"entity": "entity_labels", "relation": "relation_labels", "relation_inverse": "relation_labels"}
 
 
 class Embeddings(NamedTuple):
-    """What a file of embeddings holds.
+    """Content of a file of embeddings.
 
     Attributes:
-        arrays: by name, float32 or complex64, finite.
-        entities: labels of the rows of `entity`; None: the file has none.
-        relations: labels of the rows of `relation`, and of `relation_inverse`; None: likewise.
-        layout: how complex numbers are made of real ones; None: the file does not say.
-        relation_layout: what the relations of rotate are; None: likewise.
-        model: which the file says it is of; None: likewise.
-        options: of the model, as far as the file says.
-        source: what messages call it.
+        arrays: arrays by name, float32 or complex64, finite.
+        entities: labels of the rows of `entity`; None if the file has none.
+        relations: labels of the rows of `relation` and `relation_inverse`; None if the file has none.
+        layout: layout of complex numbers as reals; None if the file does not name it.
+        relation_layout: meaning of the relations of rotate; None if the file does not name it.
+        model: name of the model; None if the file does not name it.
+        options: options of the model that the file gives.
+        source: name of the file in messages.
     """
 
     arrays: dict[str, np.ndarray]
@@ -63,22 +63,22 @@ class Embeddings(NamedTuple):
 
 
 def read_embeddings(path: str | Path) -> Embeddings:
-    """The embeddings of a `.npz` or `.safetensors` file; no pickle is ever loaded.
+    """Embeddings from a `.npz` or `.safetensors` file; owkg never loads a pickle.
 
     Raises:
-        ValueError: naming the file and the array, if something is missing, is not of floats or complex
-            numbers, not finite in single precision, or a label is repeated or of no row.
+        ValueError: if an array is missing, does not hold floats or complex numbers, or is not finite in
+            single precision, or if a label is repeated or has no row; the message names file and array.
         OSError: if the file cannot be read.
     """
     path = suffix_checked(path)
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: is no file.")
+        raise FileNotFoundError(f"{path}: must be a file, and there is none.")
     read, _ = FORMATS[path.suffix]
     arrays, labels, said = read(path)
     for name in ("entity", "relation"):
         if name not in arrays:
             raise ValueError(
-                f"{path}: holds no array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}."
+                f"{path}: must have an array {name!r}; it has {', '.join(sorted(arrays)) or 'none'}."
             )
     arrays = {name: _finite(path, name, array) for name, array in arrays.items()}
     if ROW_LABELS[1] in labels:
@@ -86,7 +86,7 @@ def read_embeddings(path: str | Path) -> Embeddings:
     for name, rows in _LABELLED.items():
         if name not in arrays:
             continue
-        # Three axes are pairs of real and imaginary part.
+        # An array with three axes has pairs of real and imaginary parts.
         if not (arrays[name].ndim == 2 or arrays[name].shape[2:] == (2,)) or not arrays[name].shape[1]:
             raise ValueError(
                 f"{path}: {name!r} must be a matrix of at least one column, got shape {arrays[name].shape}."
@@ -104,14 +104,14 @@ def read_embeddings(path: str | Path) -> Embeddings:
 
 
 def with_inverse(source: str, arrays: dict[str, np.ndarray], relations: int) -> None:
-    """Takes the second half of `relation` for `relation_inverse` if each has two rows, with a warning."""
+    """Splits `relation` into `relation` and `relation_inverse` if it has two rows per relation; warns."""
     if "relation_inverse" in arrays or len(arrays["relation"]) != 2 * relations or not relations:
         return
     arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
     warnings.warn(
         f"{source}: 'relation' has two rows for each of {relations:,} relations: row i + {relations:,} is "
-        "taken for the inverse of relation i, by which heads are predicted (as in LibKGE; in PyKEEN's states "
-        "they are neighbours, which owkg.interop.embeddings_of_state reads).",
+        "taken as the inverse of relation i, by which heads are predicted (as in LibKGE; in PyKEEN's states "
+        "the two are adjacent, which owkg.interop.embeddings_of_state reads).",
         stacklevel=3,
     )
 
@@ -127,7 +127,7 @@ def _options(path: Path, text: str) -> dict[str, object]:
 
 
 def suffix_checked(path: str | Path) -> Path:
-    """`path` if its suffix is that of a file of embeddings; ValueError otherwise."""
+    """`path` as a Path; ValueError unless its suffix belongs to a file of embeddings."""
     path = Path(path)
     if path.suffix not in FORMATS:
         hint = _HINTS.get(path.suffix, "")
@@ -145,7 +145,7 @@ def _finite(path: Path, name: str, array: np.ndarray) -> np.ndarray:
         index = tuple(bad[0].tolist())
         raise ValueError(
             f"{path}: {name!r} must be finite in float32, got {array[index]} at index {index}; "
-            f"{len(bad):,} entries are not."
+            f"{len(bad):,} entries are not finite."
         )
     return narrow
 
@@ -161,17 +161,18 @@ def _distinct(path: Path, name: str, labels: list[str]) -> tuple[str, ...]:
 def write_embeddings(
     path: str | Path, trained: Trained, *, entities: Sequence[str], relations: Sequence[str]
 ) -> None:
-    """Writes what `import_embeddings` reads; complex embeddings with their layout.
+    """Writes a file for `import_embeddings`, with the layout of complex embeddings.
 
-    What a model knows of train facts is left out, as the graph has it that the file is read with.
+    Statistics that the model derives from train facts are left out, because the graph that is read with the
+    file has these facts.
 
     Args:
-        path: ending in `.npz` or `.safetensors`.
-        trained: what is written.
-        entities, relations: labels of their ids.
+        path: file to write, ending in `.npz` or `.safetensors`.
+        trained: model to write.
+        entities, relations: labels, in the order of the ids.
 
     Raises:
-        ValueError: if the file's name ends otherwise, or the labels are not as many as the rows.
+        ValueError: if the file has another suffix, or the number of labels differs from the number of rows.
     """
     path = suffix_checked(path)
     model, every = trained.model, trained.params | trained.statistics
@@ -182,7 +183,7 @@ def write_embeddings(
         ("relations", relations, trained.num_relations),
     ):
         if len(labels) != count:
-            raise ArgumentError(name, f"must be {count} labels, one a row, got {len(labels)}.")
+            raise ArgumentError(name, f"must be {count} labels, one per row, got {len(labels)}.")
     if model.config.reciprocal:
         arrays["relation"], arrays["relation_inverse"] = np.split(arrays["relation"], 2)
     labels = dict(zip(ROW_LABELS, (list(entities), list(relations)), strict=True))

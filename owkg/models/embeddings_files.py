@@ -15,8 +15,12 @@ SAID: tuple[str, ...] = ("layout", "relation_layout", "model", "options")
 
 
 class Content(NamedTuple):
-    """The arrays of a file, the labels that it has by the names in `ROW_LABELS`, and what it says of them by
-    those in `SAID`; the options are those of the model, as JSON.
+    """Content of a file of embeddings.
+
+    Attributes:
+        arrays: arrays by name.
+        labels: labels by the names in `ROW_LABELS`.
+        said: texts by the names in `SAID`; the options of the model are JSON.
     """
 
     arrays: dict[str, np.ndarray]
@@ -25,26 +29,26 @@ class Content(NamedTuple):
 
 
 def _plain(path: Path, found: Any, name: str) -> Any:
-    """What an open `.npz` file holds by a name; ValueError if it is an array of Python objects."""
+    """Entry of an open `.npz` file by name; ValueError if it is an array of Python objects."""
     try:
         return found[name]
     except ValueError as error:
         if "Object arrays" not in str(error):
             raise
         raise ValueError(
-            f"{path}: {name!r} must be a plain array, and is one of Python objects, which owkg never loads; "
-            f"write {name}.astype(str) where they are texts."
+            f"{path}: {name!r} must be a plain array, got one of Python objects, which owkg never loads; "
+            f"write {name}.astype(str) if they are texts."
         ) from None
 
 
 def npz_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an `.npz` file by name; no pickle is ever loaded.
+    """Arrays of an `.npz` file by name; owkg never loads a pickle.
 
     Raises:
-        ValueError: naming the file, if it is none.
-        OSError: if it cannot be opened.
+        ValueError: if the file is not an `.npz` file; the message names it.
+        OSError: if the file cannot be opened.
     """
-    # Opened here, as NumPy leaves a file open that turns out to be damaged.
+    # Opened here, because NumPy would leave a damaged file open.
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path}: must be an .npz file.")
@@ -62,11 +66,11 @@ def npz_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_npz(path: Path) -> Content:
-    """The content of an `.npz` file of embeddings.
+    """Content of an `.npz` file of embeddings.
 
     Raises:
-        ValueError: naming the file, if it is none, or its labels are no texts.
-        OSError: if it cannot be opened.
+        ValueError: if the file is not an `.npz` file or its labels are not texts; the message names it.
+        OSError: if the file cannot be opened.
     """
     arrays = npz_arrays(path)
     labels = {}
@@ -88,22 +92,22 @@ def read_npz(path: Path) -> Content:
 
 
 def write_npz(path: Path, content: Content) -> None:
-    """Writes what `read_npz` reads."""
+    """Writes a file for `read_npz`."""
     texts = {name: np.array(values, np.str_) for name, values in (content.labels | content.said).items()}
     np.savez(path, allow_pickle=False, **content.arrays, **texts)
 
 
 def read_safetensors(path: Path) -> Content:
-    """The content of a `.safetensors` file.
+    """Content of a `.safetensors` file.
 
     Raises:
-        ValueError: naming the file, if it is none, has a type of numbers that NumPy lacks, or labels that are
-            no JSON lists of texts.
-        OSError: if it cannot be opened.
+        ValueError: if the file is not a `.safetensors` file, has a number type that NumPy lacks, or has
+            labels that are not JSON lists of texts; the message names the file.
+        OSError: if the file cannot be opened.
     """
     from safetensors import safe_open
 
-    path.open("rb").close()  # a file that may not be read raises its own OSError
+    path.open("rb").close()  # an unreadable file raises its own OSError
     with (
         damage_named(path, "must be a .safetensors file of plain arrays"),
         safe_open(path, framework="numpy") as file,
@@ -115,7 +119,7 @@ def read_safetensors(path: Path) -> Content:
 
 
 def write_safetensors(path: Path, content: Content) -> None:
-    """Writes what `read_safetensors` reads."""
+    """Writes a file for `read_safetensors`."""
     from safetensors.numpy import save_file
 
     contiguous = {name: np.ascontiguousarray(array) for name, array in content.arrays.items()}
@@ -139,4 +143,4 @@ FORMATS: dict[str, tuple[Callable[[Path], Content], Callable[[Path, Content], No
     ".npz": (read_npz, write_npz),
     ".safetensors": (read_safetensors, write_safetensors),
 }
-"""How files are read and written, by suffix."""
+"""Functions that read and write files, by suffix."""

@@ -1,4 +1,4 @@
-"""Embeddings of a file as the parameters of a model, rows in the order of a graph's ids."""
+"""Import of embeddings from a file as the parameters of a model, with rows in the order of a graph's ids."""
 
 import re
 import warnings
@@ -30,26 +30,29 @@ def import_embeddings(
     relation_layout: str | None = None,
     **options: object,
 ) -> Trained:
-    """A model whose parameters are those of a file, rows in the order of a graph's ids.
+    """Trained model from a file of embeddings, with rows in the order of a graph's ids.
 
     Args:
-        source: the path of the file, or what `read_embeddings` found in it.
-        graph: whose labels the file has, in any order (`owkg.kg.seen_part` leaves out others). Rows without
-            labels are in the order of its ids, of which a warning tells. What a model knows of train facts
-            (`Model.graph`) is of its split train.
-        name: of the model.
-        layout: how real numbers make complex ones: "real-imaginary" (all real parts, then all imaginary
-            parts), "interleaved" (`torch.view_as_real`, with or without its last axis), or "complex" (they
-            do not). None: as the file says, else "complex".
-        relation_layout: what the relations of rotate are: "complex" numbers of modulus 1, "phases" in
-            radians, or "scaled" phases, r of `owkg.models.rotate`. None: as the file says, else "complex".
-        **options: of the model. `dim`, `relation_dim` and `reciprocal` follow from the arrays where not
-            given; others, such as `norm`, are as the file says, else as `owkg.models.model` has them.
+        source: path of the file, or the result of `read_embeddings`.
+        graph: graph with the labels of the file, in any order (`owkg.kg.seen_part` leaves out other labels).
+            Rows without labels must be in the order of its ids; owkg then prints a warning. Statistics that
+            the model derives from train facts (`Model.graph`) use the split train of this graph.
+        name: name of the model.
+        layout: layout of complex numbers as reals: "real-imaginary" (all real parts, then all imaginary
+            parts), "interleaved" (`torch.view_as_real`, with or without its last axis), or "complex" (the
+            array is complex). None: the layout that the file names, or "complex".
+        relation_layout: meaning of the relations of rotate: "complex" numbers of modulus 1, "phases" in
+            radians, or "scaled" phases, r of `owkg.models.rotate`. None: the meaning that the file names, or
+            "complex".
+        **options: options of the model. `dim`, `relation_dim` and `reciprocal` follow from the arrays unless
+            given; other options, such as `norm`, come from the file, or from the defaults of
+            `owkg.models.model`.
 
     Raises:
-        ValueError: as `read_embeddings`; if the labels are not those of the graph, naming some; if the
-            arrays are not those of the model, or of no stated layout, naming one; or if the file says another
-            model. Warns (UserWarning) of options that are not those of the file.
+        ValueError: for the reasons in `read_embeddings`; if the labels are not the labels of the graph; if
+            the arrays do not fit the model or have no stated layout; or if the file names another model. The
+            message names the labels or the array. Warns (UserWarning) if options differ from the options in
+            the file.
     """
     found = with_labels(source if isinstance(source, Embeddings) else read_embeddings(source), graph)
     path = found.source
@@ -70,7 +73,7 @@ def import_embeddings(
     orders = dict.fromkeys(chosen.entity_params, entity_order)
     orders |= dict.fromkeys(chosen.relation_params, relation_order)
     for name, order in orders.items():
-        # Inverse relations stand below the relations.
+        # Inverse relations come after the relations.
         halves = range(0, len(params[name]), len(order))
         params[name] = params[name][np.concatenate([at + order for at in halves])]
     facts = graph.splits.get("train", np.empty((0, 3), np.int32))
@@ -79,11 +82,11 @@ def import_embeddings(
 
 
 def with_labels(found: Embeddings, graph: KnowledgeGraph) -> Embeddings:
-    """The embeddings with labels: where they have none, those of the graph, in the order of its ids.
+    """Embeddings with labels; if they have none, the labels of the graph, in the order of its ids.
 
     Raises:
-        ValueError: naming the array, if its rows are not as many as the graph's ids. Warns (UserWarning) of
-            rows that are taken for those of the graph's ids.
+        ValueError: if the number of rows differs from the number of the graph's ids; the message names the
+            array. Warns (UserWarning) if rows are taken in the order of the graph's ids.
     """
     arrays, taken, own = dict(found.arrays), [], {}
     for name, kind_, labels in (
@@ -97,7 +100,7 @@ def with_labels(found: Embeddings, graph: KnowledgeGraph) -> Embeddings:
         if len(arrays[name]) != len(labels):
             raise ValueError(
                 f"{found.source}: {name!r} has {len(arrays[name]):,} rows and no '{name}_labels', so it must "
-                f"have a row for each of the graph's {len(labels):,} {kind_}, in the order of its ids; else "
+                f"have a row for each of the graph's {len(labels):,} {kind_}, in the order of its ids; or "
                 f"write the labels too: {name}_labels=numpy.array([...], str)."
             )
         own[kind_], taken = labels, [*taken, name]
@@ -112,7 +115,7 @@ def with_labels(found: Embeddings, graph: KnowledgeGraph) -> Embeddings:
 
 
 def _order(path: str, what: str, found: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
-    """Where in the file the row of each label of the graph is."""
+    """Row in the file of each label of the graph."""
     place = {label: row for row, label in enumerate(found)}
     refuse_labels(path, what, [label for label in wanted if label not in place], "are not in the file")
     refuse_labels(path, what, sorted(place.keys() - set(wanted)), "are not in the graph")
@@ -120,34 +123,34 @@ def _order(path: str, what: str, found: Sequence[str], wanted: Sequence[str]) ->
 
 
 def refuse_labels(path: str | Path, what: str, labels: Sequence[str], why: str) -> None:
-    """Raises ValueError if there are any `labels`, naming some; `why` begins "are not in"."""
+    """Raises ValueError, with examples, if there are any `labels`; `why` begins with "are not in"."""
     if labels:
         where, _, hint = why.partition(";")
         some = ", ".join(map(repr, labels[:_SHOWN])) + (", ..." if len(labels) > _SHOWN else "")
         raise ValueError(
-            f"{path}: its {what} labels must be those of the graph, but {len(labels):,} {where}: "
+            f"{path}: its {what} labels must be the labels of the graph, but {len(labels):,} {where}: "
             f"{some}{hint and ';' + hint}."
         )
 
 
 def _said(found: Embeddings, name: str) -> dict[str, object]:
-    """The options of the model that the file says; ValueError if it says another model."""
+    """Options of the model in the file; ValueError if the file names another model."""
     if found.model not in (None, name):
-        raise ValueError(f"{found.source}: says that it is of {found.model}, not of {name}.")
+        raise ValueError(f"{found.source}: must be of the model {name}, got {found.model}.")
     return {option: value for option, value in found.options.items() if option in kind(name).options}
 
 
 def _note_other(found: Embeddings, options: Mapping[str, object]) -> None:
-    """Warns of options that are given and not those of the file."""
+    """Warns if given options differ from the options in the file."""
     for option in sorted(found.options.keys() & options.keys()):
         if found.options[option] != options[option]:
             said, given = found.options[option], options[option]
-            text = f"{found.source}: says that {option} is {said!r}; it is taken to be {given!r}."
+            text = f"{found.source}: has {option} {said!r}, but {given!r} was given and is used."
             warnings.warn(text, stacklevel=3)
 
 
 def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, object]:
-    """The options that the shapes of a file decide."""
+    """Options that follow from the shapes of the arrays."""
     chosen = kind(name)
     columns = arrays["entity"].shape[1]
     if columns % chosen.columns:
@@ -162,11 +165,11 @@ def _deduced(path: str, name: str, arrays: dict[str, np.ndarray]) -> dict[str, o
 
 
 def _built(path: str, name: str, deduced: dict[str, object], options: dict[str, object]) -> Model:
-    """The model; errors of options that the file decides name the file."""
+    """The model; errors about options that follow from the file name the file."""
     try:
         return model(name, **deduced | options)
     except ArgumentError as error:
-        # What a file decides may be named as the argument, or as what that must be like.
+        # An option from the file may be the argument of the error, or an option that its message refers to.
         named = {error.name, *re.findall(r"`(\w+)`", error.message)}
         if named & (deduced.keys() - options.keys()):
             raise ValueError(f"{path}: {error}") from None
@@ -174,12 +177,12 @@ def _built(path: str, name: str, deduced: dict[str, object], options: dict[str, 
 
 
 def _join_inverse(path: str, model: Model, arrays: dict[str, np.ndarray]) -> None:
-    """Puts the inverse relations, if the model has them, below the relations."""
+    """Appends the inverse relations, if the model has them, to the relations."""
     inverse, relation = arrays.pop("relation_inverse", None), arrays["relation"]
     if (inverse is not None) != model.config.reciprocal:
         has = "no" if inverse is None else "an"
         raise ValueError(
-            f"{path}: holds {has} array 'relation_inverse', but `reciprocal` is {model.config.reciprocal}."
+            f"{path}: has {has} array 'relation_inverse', but `reciprocal` is {model.config.reciprocal}."
         )
     if inverse is not None:
         if inverse.shape != relation.shape:
@@ -191,20 +194,22 @@ def _join_inverse(path: str, model: Model, arrays: dict[str, np.ndarray]) -> Non
 def _fitted(
     path: str, model: Model, arrays: dict[str, np.ndarray], graph: KnowledgeGraph
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """(parameters, statistics) among the arrays, if they are those of the model."""
+    """(Parameters, statistics) from the arrays, checked against the model."""
     wanted = jax.eval_shape(lambda key: model.init(key, graph.num_entities, graph.num_relations), seeded(0))
     shapes = {name: array.shape for part in wanted for name, array in part.items()}
     for name in sorted(arrays.keys() - shapes.keys()):
         raise ValueError(f"{path}: {model.name} has no array {name!r}; it has {', '.join(shapes)}.")
     for name, shape in shapes.items():
         if name not in arrays:
-            raise ValueError(f"{path}: holds no array {name!r}, which {model.name} needs, of shape {shape}.")
+            raise ValueError(
+                f"{path}: must have an array {name!r} of shape {shape} for {model.name}, got none."
+            )
         if arrays[name].shape != shape:
             raise ValueError(
                 f"{path}: {name!r} must have shape {shape} for {model.name} of dim {model.config.dim}, got "
                 f"{arrays[name].shape}."
             )
-    # Whole numbers are held as floats.
+    # Integers are stored as floats.
     params, statistics = (
         {name: arrays[name].astype(of.dtype) for name, of in part.items()} for part in wanted
     )

@@ -1,6 +1,6 @@
-"""Complex embeddings in the layouts that tools save them in, as owkg has them: real parts, then imaginary.
+"""Conversion of complex embeddings from the layouts of other tools to real parts, then imaginary parts.
 
-Real numbers do not say which layout they are of, and every layout gives scores: so it has to be declared.
+Real numbers do not show their layout, and every layout gives scores, so the layout must be declared.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from owkg.models.model import Model
 COMPLEX_LAYOUTS = ("complex", "real-imaginary", "interleaved")
 RELATION_LAYOUTS = ("complex", "phases", "scaled")
 
-# How far the modulus of a rotation may be from 1.
+# Largest accepted difference between 1 and the modulus of a rotation.
 _APART = 1e-3
 _HOW = (
     "`layout` real-imaginary (all real parts, then all imaginary parts) or interleaved "
@@ -28,34 +28,34 @@ _HOW_RELATION = (
 def declared(
     found: Embeddings, name: str, option: str, given: str | None, allowed: tuple[str, ...]
 ) -> str | None:
-    """The layout by the option, else by the file; ValueError if it is unknown or they differ."""
+    """Layout given by the option or by the file; ValueError if it is unknown or the two differ."""
     if given is not None and given not in allowed:
         raise ArgumentError(option, f"must be one of {', '.join(allowed)}, got {given!r}.")
     said = getattr(found, option)
     if said is not None and said not in allowed:
         raise ValueError(f"{found.source}: {option!r} must be one of {', '.join(allowed)}, got {said!r}.")
     if given is not None and said is not None and given != said:
-        raise ValueError(f"{found.source}: says that it is {said}, but `{option}` is {given}.")
+        raise ValueError(f"{found.source}: has {option} {said}, but `{option}` {given} was given.")
     has = complex_arrays(name) if option == "layout" else kind(name).made().phase_unit
     if given is not None and not has:
-        what = "are real" if option == "layout" else "are no rotations"
-        raise ArgumentError(option, f"says nothing about {name}, whose embeddings {what}, got {given!r}.")
+        what = "are real" if option == "layout" else "are not rotations"
+        raise ArgumentError(option, f"has no effect for {name}, whose embeddings {what}, got {given!r}.")
     return given or said
 
 
 def complex_arrays(name: str) -> tuple[str, ...]:
-    """The arrays of a model that are complex."""
+    """Names of the complex arrays of a model."""
     return kind(name).made().complex_params
 
 
 def in_halves(found: Embeddings, name: str, layout: str | None) -> dict[str, np.ndarray]:
-    """The arrays of a file, the complex ones as real parts, then imaginary parts; float32.
+    """Arrays of a file as float32, with complex arrays as real parts, then imaginary parts.
 
-    Relations of rotations that are complex, or as wide as entities, become complex numbers.
+    Relations of rotations become complex numbers if they are complex in the file or as wide as entities.
 
     Raises:
-        ValueError: naming the array, if it is of real numbers of no stated layout; or complex, or of three
-            axes, where the model has real numbers.
+        ValueError: if an array of reals has no stated layout, or an array is complex or has three axes where
+            the model has reals; the message names the array.
     """
     arrays = dict(found.arrays)
     of_complex, rotates = complex_arrays(name), kind(name).made().phase_unit
@@ -81,7 +81,7 @@ def as_scaled(found: Embeddings, model: Model, array: np.ndarray, layout: str | 
     """Relations of rotations in the unit of the model.
 
     Raises:
-        ValueError: if they are real numbers of no stated unit, or complex numbers not of modulus 1.
+        ValueError: if they are reals without a stated unit, or complex numbers whose modulus is not 1.
     """
     unit = model.phase_unit
     if np.iscomplexobj(array):
@@ -100,20 +100,20 @@ def as_scaled(found: Embeddings, model: Model, array: np.ndarray, layout: str | 
         return (np.angle(array.astype(np.complex128)) / unit).astype(np.float32)
     if layout is None or layout == "complex":
         raise ValueError(
-            f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1; of real "
-            f"numbers say {_HOW_RELATION}, got {array.dtype} {array.shape}."
+            f"{found.source}: 'relation' of {model.name} must be complex numbers of modulus 1; for real "
+            f"numbers give {_HOW_RELATION}, got {array.dtype} {array.shape}."
         )
     return array if layout == "scaled" else (array.astype(np.float64) / unit).astype(np.float32)
 
 
 def _width(found: Embeddings, layout: str) -> tuple[int, ...]:
-    """The axes of an entity, where it is made of real numbers; of no array else."""
+    """Axes of an entity if it consists of reals; otherwise empty."""
     entity = found.arrays["entity"]
     return () if np.iscomplexobj(entity) or layout == "complex" else entity.shape[1:]
 
 
 def _complex(found: Embeddings, key: str, array: np.ndarray, layout: str | None, name: str) -> np.ndarray:
-    """An array of a file as complex numbers."""
+    """Array of a file as complex numbers."""
     if np.iscomplexobj(array):
         if layout in ("real-imaginary", "interleaved") or array.ndim != 2:
             raise ValueError(
@@ -127,7 +127,7 @@ def _complex(found: Embeddings, key: str, array: np.ndarray, layout: str | None,
         )
     if layout is None or layout == "complex":
         raise ValueError(
-            f"{found.source}: {key!r} of {name} must be complex numbers; of real numbers say {_HOW}, got "
+            f"{found.source}: {key!r} of {name} must be complex numbers; for real numbers give {_HOW}, got "
             f"{array.dtype} {array.shape}."
         )
     if array.ndim == 3 and layout != "interleaved":

@@ -1,4 +1,4 @@
-"""What models of squared distances with biases share: biases of entities, rotations, reflections."""
+"""Shared parts of models with squared distances and biases: entity biases, rotations and reflections."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ SCALE = 1e-3
 
 @dataclass(frozen=True)
 class PairOptions:
-    """Options of a reciprocal model that rotates or reflects pairs of numbers; a kind has its own class.
+    """Options of a reciprocal model that rotates or reflects pairs of numbers; each kind has a subclass.
 
     Attributes:
-        dim: reals an entity, an even number.
-        reciprocal: True: heads are asked for by inverse relations.
+        dim: reals per entity, an even number.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 500
@@ -34,15 +34,15 @@ class PairOptions:
 
 
 def biased_init(key: Array, config: Options, entities: int, relations: int, parts: str) -> Params:
-    """Normal points, biases of 0, and rows of relations of several parts of `dim` numbers.
+    """Initial parameters: normal points, biases of 0, and relation rows with several parts of `dim` numbers.
 
     Args:
-        key: of the draws.
-        config: options.
-        entities: how many.
-        relations: how many; twice as many rows where they are reciprocal.
-        parts: of a relation, a letter each: n, normal of deviation `SCALE`; u, uniform on +-1; s, standard
-            normal.
+        key: random key.
+        config: options of the model.
+        entities: number of entities.
+        relations: number of relations; reciprocal relations have two rows each.
+        parts: one letter per part of a relation: n, normal with standard deviation `SCALE`; u, uniform on
+            +-1; s, standard normal.
     """
     first, *keys = jax.random.split(key, 1 + len(parts))
     laws = {"n": (initial.normal, SCALE), "u": (initial.uniform_within, 1.0), "s": (initial.normal, 1.0)}
@@ -69,15 +69,15 @@ def biased_model(
     *,
     ones: bool = False,
 ) -> Model:
-    """A reciprocal model of moved points, with a bias of what is given and one of the answer.
+    """Reciprocal model of moved points, with a bias of the given entity and a bias of the answer.
 
     Args:
-        name: of the model.
-        config: its options.
-        parts: of the rows of relations, as `biased_init` takes them.
-        form: from rows of entities and of relations to moved points.
-        similarity: of points and candidates, each with its bias behind it.
-        ones: whether rows of relations end in one more number, 1 at the start.
+        name: name of the model.
+        config: options of the model.
+        parts: parts of the rows of relations, as in `biased_init`.
+        form: function from rows of entities and rows of relations to moved points.
+        similarity: similarity of points and candidates, each followed by its bias.
+        ones: whether rows of relations end in one more number, initially 1.
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
@@ -112,13 +112,13 @@ def biased_model(
 
 
 def rotated(rotation: Float[Array, "q d"], x: Float[Array, "q d"]) -> Float[Array, "q d"]:
-    """Neighbouring numbers of x rotated by pairs of length 1: (a u - b v, a v + b u)."""
+    """Adjacent pairs (u, v) of x, rotated by pairs (a, b) scaled to length 1: (a u - b v, a v + b u)."""
     (a, b), (u, v) = _unit(rotation), _pairs(x)
     return _joined(a * u - b * v, a * v + b * u)
 
 
 def reflected(reflection: Float[Array, "q d"], x: Float[Array, "q d"]) -> Float[Array, "q d"]:
-    """Neighbouring numbers of x reflected by pairs of length 1: (a u + b v, b u - a v)."""
+    """Adjacent pairs (u, v) of x, reflected by pairs (a, b) scaled to length 1: (a u + b v, b u - a v)."""
     (a, b), (u, v) = _unit(reflection), _pairs(x)
     return _joined(a * u + b * v, b * u - a * v)
 
@@ -126,7 +126,7 @@ def reflected(reflection: Float[Array, "q d"], x: Float[Array, "q d"]) -> Float[
 def attended(
     first: Float[Array, "q d"], second: Float[Array, "q d"], context: Float[Array, "q d"]
 ) -> Float[Array, "q d"]:
-    """Both, weighted by the softmax of their products with a context, over the square root of d."""
+    """Sum weighted by the softmax of the products with a context, divided by the square root of d."""
     both = jnp.stack([first, second], axis=1)
     weights = jax.nn.softmax((both * context[:, None]).sum(-1) / context.shape[-1] ** 0.5, axis=-1)
     return (weights[..., None] * both).sum(1)
@@ -141,7 +141,7 @@ def _joined(first: Array, second: Array) -> Array:
 
 
 def _unit(rows: Array) -> tuple[Array, Array]:
-    """Pairs divided by their length; (0, 0) stays."""
+    """Pairs divided by their length; (0, 0) stays unchanged."""
     a, b = _pairs(rows)
     square = jnp.square(a) + jnp.square(b)
     scale = jnp.where(square > 0, jax.lax.rsqrt(jnp.where(square > 0, square, 1)), 0)

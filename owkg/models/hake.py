@@ -20,11 +20,11 @@ class HAKE:
     """Options of HAKE.
 
     Attributes:
-        dim: phases an entity, and as many moduli; a relation has as many biases too.
-        margin: gamma, from which the distance is taken; above 0.
-        modulus_weight: of the moduli, at the start.
-        phase_weight: of the phases, at the start, for each unit of the width of the uniform law.
-        reciprocal: whether heads are asked for by inverse relations.
+        dim: phases per entity, and as many moduli; a relation also has as many biases.
+        margin: gamma, the constant from which the distance is subtracted; above 0.
+        modulus_weight: initial weight of the moduli.
+        phase_weight: initial weight of the phases, in units of the half-width of the uniform distribution.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     dim: int = 500
@@ -40,12 +40,15 @@ class HAKE:
 
 
 def hake_model(config: HAKE) -> Model:
-    """score(h, r, t) = margin - p sum |sin((h_p + r_p - t_p) / 2)| - m |h_m (|r_m| + b) - t_m (1 - b)|_2.
+    """HAKE, distances of phases and of moduli.
 
-    h_p are phases, h_m moduli, b biases of the relation, at least -|r_m| and at most 1; the weights p and m
-    are learned (`phase_weight`, `modulus_weight`). Phases are pi x / width of what is learned, width =
-    (margin + 2) / dim. Rows of entities are phases, then moduli; of relations phases, moduli, biases. All
-    start uniform on +-width, but moduli of relations at 1 and biases at 0.
+        score(h, r, t) = margin - p sum |sin((h_p + r_p - t_p) / 2)| - m |h_m (|r_m| + b) - t_m (1 - b)|_2
+
+    h_p are phases, h_m moduli, and b biases of the relation, clipped to [-|r_m|, 1]. The weights p and m are
+    learned (`phase_weight`, `modulus_weight`). A phase is pi x / width, where x is the learned number and
+    width = (margin + 2) / dim. Rows of entities are phases, then moduli; rows of relations are phases,
+    moduli, biases. All embeddings start uniform on +-width, except that the moduli of relations start at 1
+    and the biases at 0.
 
     References:
         Zhang et al. 2020, Learning hierarchy-aware knowledge graph embeddings for link prediction, equation

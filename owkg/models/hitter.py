@@ -1,4 +1,4 @@
-"""HittER: a transformer reads the given entity and relation, and another one the entity's neighbours too."""
+"""HittER: one transformer reads the given entity and relation, another one also the entity's neighbours."""
 
 from dataclasses import dataclass
 
@@ -11,10 +11,10 @@ from owkg.models.kind import SMALL_CLASSIFIED, Kind
 from owkg.models.model import Facts, Ids, Model, Params, Statistics, entity_rows
 from owkg.models.similarity import DOT, HIGHEST
 
-_EPSILON = 1e-12  # of BERT
+_EPSILON = 1e-12  # as in BERT
 _DEVIATION = 0.02
-# Rows of `marks`: what begins a triple, what begins a context, a hidden entity, the place of an entity and of
-# a relation in a triple, the source and a neighbour in a context.
+# Rows of `marks`: beginning of a triple, beginning of a context, hidden entity, position of an entity and of
+# a relation in a triple, source and neighbour in a context.
 _BEGIN, _BEGIN_CONTEXT, _HIDDEN, _ENTITY, _RELATION, _SOURCE, _NEIGHBOUR = range(7)
 
 
@@ -23,17 +23,17 @@ class HittER:
     """Options of HittER.
 
     Attributes:
-        dim: reals an entity, and a relation; a multiple of heads.
-        heads: of attention.
-        hidden: width of the layers between.
-        triple_layers: of the transformer that reads an entity and a relation.
-        context_layers: of the transformer that reads the neighbours.
-        neighbours: facts of the given entity that are read, drawn once if it has more.
-        dropout: of what is added in each layer, and of the embeddings.
-        output_dropout: of the query.
-        context_dropout: share of the queries of a step that see no neighbour.
+        dim: reals per entity and per relation; a multiple of heads.
+        heads: attention heads.
+        hidden: width of the hidden layers.
+        triple_layers: layers of the transformer that reads an entity and a relation.
+        context_layers: layers of the transformer that reads the neighbours.
+        neighbours: largest number of facts of the given entity to read, drawn once if it has more.
+        dropout: dropout of the embeddings and of the sums in each layer.
+        output_dropout: dropout of the query.
+        context_dropout: share of the queries of a step that see no neighbours.
         masked: share of the queries of a step whose given entity is hidden.
-        reciprocal: True: heads are asked for by inverse relations.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 320
@@ -56,14 +56,17 @@ class HittER:
 
 
 def hitter_model(config: HittER) -> Model:
-    """score(h, r, t) = c . t, c the first vector of the upper transformer.
+    """HittER, a hierarchical transformer over an entity and its neighbours.
 
-    The lower one reads (begin, entity, relation) and gives its first vector. The upper one reads (begin of
-    the context, the vector of the query, those of the neighbours of its entity), in no order. Layers are
-    those of BERT: attention, then a network with one hidden layer, each added and normalised. In training the
-    fact that is asked is no neighbour, the entity of some queries is hidden, and some see no neighbours; the
-    loss of the hidden entities themselves is left out, and no entity is replaced by another. Everything
-    starts normal with deviation .02.
+        score(h, r, t) = c . t, where c is the first output vector of the upper transformer
+
+    The lower transformer reads (begin, entity, relation) and outputs its first vector. The upper transformer
+    reads (begin of the context, the vector of the query, the vectors of the neighbours of its entity),
+    without positions. Layers are the layers of BERT: attention, then a network with one hidden layer, each
+    with a residual connection and normalisation. In training, the fact of the query is not among the
+    neighbours, the entity of some queries is hidden, and some queries see no neighbours. Unlike in the paper,
+    hidden entities have no loss of their own, and no entity is replaced by another. All parameters start
+    normal with standard deviation 0.02.
 
     References:
         Chen et al. 2021, HittER: hierarchical transformers for knowledge graph embeddings, sections 2 and 3.
@@ -132,10 +135,10 @@ def hitter_model(config: HittER) -> Model:
 def neighbours(
     facts: Facts, num_entities: int, num_relations: int, most: int
 ) -> Int[Array, "entities most 2"]:
-    """(entity, relation) of at most `most` facts of each entity, drawn if it has more; -1 where it has less.
+    """(Entity, relation) of at most `most` facts of each entity, drawn if it has more; -1 if it has fewer.
 
-    A fact (h, r, t) is a neighbour (t, r) of h, and (h, r + num_relations) of t. What is drawn is the same
-    for the same facts.
+    A fact (h, r, t) is a neighbour (t, r) of h, and a neighbour (h, r + num_relations) of t. The same facts
+    give the same draws.
     """
     head, relation, tail = jnp.asarray(facts, jnp.int32).T
     own = jnp.concatenate([head, tail])
@@ -155,7 +158,7 @@ def _triples(
     first: Array | None,
     last: Array | None,
 ) -> Float[Array, "q k d"]:
-    """The vectors of entities with relations."""
+    """Vectors of entities with relations."""
     q, k, d = entities.shape
     marks = params["marks"]
     begin = jnp.broadcast_to(marks[_BEGIN], entities.shape)
@@ -186,7 +189,7 @@ def _read(
     there: Bool[Array, "q tokens"],
     key: Array | None,
 ) -> Float[Array, "q d"]:
-    """The first vector after the layers of that name, by attention to what is there."""
+    """First vector after the layers of this name, with attention to the tokens in `there`."""
     prefix = f"{name}_"
     own = {part.removeprefix(prefix): array for part, array in params.items() if part.startswith(prefix)}
     depth = len(own["join"])

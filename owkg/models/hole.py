@@ -17,10 +17,10 @@ class HolE:
     """Options of HolE.
 
     Attributes:
-        dim: reals an entity, and a relation.
-        reciprocal: whether heads are asked for by inverse relations.
-        bounded: whether entities are of length 1 at most, as the authors have it; it bounds the scores, and
-            suits margin losses alone.
+        dim: reals per entity and per relation.
+        reciprocal: whether heads are predicted through inverse relations.
+        bounded: whether entities have length at most 1, as in the paper; this bounds the scores, so it suits
+            only margin losses.
     """
 
     dim: int = 150
@@ -33,15 +33,18 @@ class HolE:
 
 
 def hole_model(config: HolE) -> Model:
-    """score(h, r, t) = sum_k r_k sum_i h_i t_(k + i mod dim).
+    """HolE, a circular correlation of head and tail.
 
-    By Fourier transforms F: the query of tails is F^-1(F h F r), that of heads F^-1(conj(F r) F t). ComplEx
-    with dim / 2 numbers is the same model up to a transform of its parameters (Hayashi and Shimbo 2017).
-    Entities and relations start uniform with the variance of Glorot and Bengio 2010.
+        score(h, r, t) = sum_k r_k sum_i h_i t_(k + i mod dim)
 
-    The presets are of AmpliGraph, whose HolE is ComplEx divided by dim / 4: FB15k-237 with all entities
-    in the place of 50 negatives and without its L2 penalty of all rows, WN18RR without its margin. The
-    authors' own recipe, of other graphs, ranks pairs by sigmoids of scores, which no loss here does.
+    The score is computed by Fourier transforms F: the query for tails is F^-1(F h F r), the query for heads
+    F^-1(conj(F r) F t). ComplEx with dim / 2 numbers is the same model up to a transform of its parameters
+    (Hayashi and Shimbo 2017). Initial entities and relations are uniform with the variance of Glorot and
+    Bengio 2010.
+
+    The presets come from AmpliGraph, whose HolE is ComplEx divided by dim / 4. The preset for FB15k-237 uses
+    all entities instead of 50 negatives and no L2 penalty on all rows; the preset for WN18RR has no margin.
+    The authors' own recipe, for other graphs, ranks pairs by sigmoids of scores, which no loss in owkg does.
 
     References:
         Nickel, Rosasco and Poggio 2016, Holographic embeddings of knowledge graphs, equations 3 and 12.
@@ -63,7 +66,7 @@ def hole_model(config: HolE) -> Model:
 
 
 def in_unit_ball(params: Params) -> Params:
-    """The parameters with entities of length 1 at most."""
+    """Parameters with entities scaled to length at most 1."""
     if "entity" not in params:
         return params
     square = jnp.sum(jnp.square(params["entity"]), axis=-1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Arithmetic of the Poincare ball |x|^2 < 1 / c, without clamps that hide what is beyond its edge.
+"""Arithmetic of the Poincare ball |x|^2 < 1 / c, without clamps that hide points beyond its edge.
 
-Entities are tangent vectors v at the origin, and stand at exp0(v) in whatever curvature a query has. Then
-1 / (1 - c |exp0(v)|^2) = cosh^2(sqrt(c) |v|), so that no candidate comes near the edge.
+Entities are tangent vectors v at the origin, mapped to exp0(v) in the curvature of each query. Then 1 / (1 -
+c |exp0(v)|^2) = cosh^2(sqrt(c) |v|), so that no candidate comes near the edge.
 
 References:
     Ganea, Becigneul and Hofmann 2018, Hyperbolic neural networks, section 2; Chami et al. 2020,
@@ -20,20 +20,21 @@ from owkg.models.similarity import by_products
 
 Form = Callable[[Array, list[Array], Array], Array]
 
-_SMALL = 1e-3  # below which functions of squares are by their series
-_EDGE = {"float64": 1e-5}  # of the ball, as a share of its radius; 4e-3 in narrower numbers
-_FARTHEST = 20.0  # sqrt(c) |v| from which cosh^2 would overflow float32 in products
+_SMALL = 1e-3  # below this, functions of squares use their series
+_EDGE = {"float64": 1e-5}  # of the ball, relative to its radius; 4e-3 in narrower numbers
+_FARTHEST = 20.0  # value of sqrt(c) |v| above which products with cosh^2 would overflow float32
 
 
 def curved_model(name: str, config: Options, parts: str, form: Form) -> Model:
-    """A reciprocal model in a ball whose curvature each relation has.
+    """Reciprocal model in a Poincare ball with one curvature per relation.
 
     Args:
-        name: of the model.
-        config: its options.
-        parts: of the rows of relations, as `owkg.models.euclidean.biased_init` takes them; the raw curvature
-            stands behind them.
-        form: (rows of entities, parts of the rows of relations, curvatures) to points of the ball.
+        name: name of the model.
+        config: options of the model.
+        parts: parts of the rows of relations, as in `owkg.models.euclidean.biased_init`; the raw curvature
+            comes after them.
+        form: function from (rows of entities, parts of the rows of relations, curvatures) to points of the
+            ball.
     """
 
     def moved(entity: Float[Array, "q d"], relation: Float[Array, "q r"]) -> Float[Array, "q d1"]:
@@ -46,26 +47,26 @@ def curved_model(name: str, config: Options, parts: str, form: Form) -> Model:
 
 
 def widened(rows: Float[Array, "q d"]) -> Float[Array, "q d"]:
-    """Rows in float32 at least: points of queries near the edge have no digits left in narrower numbers."""
+    """Rows as float32 or wider, because query points near the edge lose all digits in narrower numbers."""
     return rows.astype(jnp.result_type(rows, jnp.float32))
 
 
 def of_origin(v: Float[Array, "... d"], c: Float[Array, "... 1"]) -> Float[Array, "... d"]:
-    """exp0(v) = tanh(sqrt(c) |v|) v / (sqrt(c) |v|), within the edge of the ball."""
+    """exp0(v) = tanh(sqrt(c) |v|) v / (sqrt(c) |v|), kept within the edge of the ball."""
     return within(v * tanh_ratio(c * _square(v)), c)
 
 
 def added(
     x: Float[Array, "... d"], y: Float[Array, "... d"], c: Float[Array, "... 1"]
 ) -> Float[Array, "... d"]:
-    """Moebius addition of points of the ball."""
+    """Moebius sums of points of the ball."""
     xy, xx, yy = jnp.sum(x * y, axis=-1, keepdims=True), _square(x), _square(y)
     over = 1 + 2 * c * xy + jnp.square(c) * xx * yy
     return ((1 + 2 * c * xy + c * yy) * x + (1 - c * xx) * y) / over
 
 
 def within(x: Float[Array, "... d"], c: Float[Array, "... 1"]) -> Float[Array, "... d"]:
-    """Points moved to the edge where they are beyond it."""
+    """Points, moved to the edge of the ball if they are beyond it."""
     most = jnp.square(1 - _EDGE.get(x.dtype.name, 4e-3)) / c
     square = _square(x)
     beyond = square > most
@@ -73,7 +74,7 @@ def within(x: Float[Array, "... d"], c: Float[Array, "... 1"]) -> Float[Array, "
 
 
 def tanh_ratio(square: Float[Array, "..."]) -> Float[Array, "..."]:
-    """tanh(s) / s of s^2."""
+    """tanh(s) / s as a function of s^2."""
     small, near = _near(square)
     s = jnp.sqrt(jnp.where(small, 1, square))
     return jnp.where(small, 1 - near / 3 + 2 * jnp.square(near) / 15, jnp.tanh(s) / s)
@@ -87,14 +88,14 @@ def square_of_asinh(z: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def square_of_cosh(square: Float[Array, "..."]) -> Float[Array, "..."]:
-    """cosh(s)^2 of s^2; as of 20 from there on."""
+    """cosh(s)^2 as a function of s^2; constant for s above 20."""
     small, near = _near(square)
     s = jnp.sqrt(jnp.where(small, 1, jnp.minimum(square, _FARTHEST**2)))
     return jnp.where(small, 1 + near + jnp.square(near) / 3, jnp.square(jnp.cosh(s)))
 
 
 def _near(square: Array) -> tuple[Array, Array]:
-    """Whether the series is taken, and its argument, 0 elsewhere: powers would overflow in its derivative."""
+    """Whether to use the series, and its argument; 0 elsewhere, so that derivatives do not overflow."""
     small = square < _SMALL
     return small, jnp.where(small, square, 0)
 
@@ -114,7 +115,10 @@ def _tangent(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
 
 
 def _minus_square(dots: tuple[Array, ...], own: tuple[Array, ...], others: tuple[Array, ...]) -> Array:
-    """d^2 = 4 / c asinh(sqrt(z))^2, z = c |x - y|^2 / ((1 - c |x|^2) (1 - c |y|^2)) and y = exp0(v)."""
+    """Minus the squared distance plus biases.
+
+    d^2 = 4 / c asinh(sqrt(z))^2, z = c |x - y|^2 / ((1 - c |x|^2) (1 - c |y|^2)) and y = exp0(v).
+    """
     (product,), (xx, c, bias), (vv, other) = dots, own, others
     ratio = tanh_ratio(c * vv)
     apart = jnp.maximum(xx - 2 * ratio * product + jnp.square(ratio) * vv, 0)

@@ -1,4 +1,4 @@
-"""Laws that initial parameters are drawn from."""
+"""Distributions of initial parameters."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,33 +10,33 @@ from jaxtyping import Array, Float
 
 from owkg.models.model import Options
 
-# Drawing takes several times the memory of what is drawn: arrays of more numbers are drawn in blocks.
+# Drawing takes several times the memory of the result, so larger arrays are drawn in blocks.
 _AT_ONCE, _BLOCK = 2**24, 2**22
 
 
 def uniform_within(key: Array, shape: tuple[int, ...], half_width: float) -> Float[Array, "..."]:
-    """Uniform on [-half_width, half_width)."""
+    """Uniform numbers on [-half_width, half_width)."""
     law = partial(jax.random.uniform, dtype=jnp.float32, minval=-half_width, maxval=half_width)
     return _in_blocks(law, key, shape)
 
 
 def normal(key: Array, shape: tuple[int, ...], deviation: float) -> Float[Array, "..."]:
-    """Normal of mean 0."""
+    """Normal numbers with mean 0."""
     return _in_blocks(lambda key, shape: deviation * jax.random.normal(key, shape, jnp.float32), key, shape)
 
 
 def xavier_normal(key: Array, shape: tuple[int, int]) -> Float[Array, "rows columns"]:
-    """Normal of variance 2 / (rows + columns) (Glorot and Bengio 2010)."""
+    """Normal numbers with variance 2 / (rows + columns) (Glorot and Bengio 2010)."""
     return normal(key, shape, (2 / sum(shape)) ** 0.5)
 
 
 def xavier_uniform(key: Array, shape: tuple[int, int]) -> Float[Array, "rows columns"]:
-    """Uniform of variance 2 / (rows + columns) (Glorot and Bengio 2010)."""
+    """Uniform numbers with variance 2 / (rows + columns) (Glorot and Bengio 2010)."""
     return uniform_within(key, shape, (6 / sum(shape)) ** 0.5)
 
 
 def margin_range(margin: float, dim: int) -> float:
-    """(margin + 2) / dim: half the width of the uniform distribution of Sun et al. 2019."""
+    """Half-width of the uniform distribution of Sun et al. 2019, (margin + 2) / dim."""
     return (margin + 2) / dim
 
 
@@ -47,7 +47,7 @@ def drawn_embeddings(
     entity: tuple[int, int],
     relation: tuple[int, int],
 ) -> dict[str, Array]:
-    """The parameters `entity` and `relation` of the given shapes; reciprocal relations have two rows each."""
+    """Parameters `entity` and `relation` of the given shapes; reciprocal relations have two rows each."""
     entity_key, relation_key = keys
     rows = relation[0] * (2 if config.reciprocal else 1)
     return {"entity": law(entity_key, entity), "relation": law(relation_key, (rows, relation[1]))}
@@ -56,17 +56,17 @@ def drawn_embeddings(
 def _in_blocks(
     law: Callable[[Array, tuple[int, ...]], Array], key: Array, shape: tuple[int, ...]
 ) -> Float[Array, "..."]:
-    """law(key, shape), and for large arrays block by block of their rows, each by a key of its own."""
+    """law(key, shape); large arrays are drawn in blocks of rows, each with its own key."""
     if math.prod(shape) <= _AT_ONCE:
         return law(key, shape)
     rows = max(1, min(shape[0], _BLOCK // math.prod(shape[1:])))
 
     def one(i: Array, array: Array) -> Array:
-        # The last block begins before its turn, and is written over the end of the one before.
+        # The last block starts earlier so that it is full, and overwrites the end of the block before.
         block = law(jax.random.fold_in(key, i), (rows, *shape[1:]))
         at = jnp.minimum(i * rows, shape[0] - rows) + jnp.arange(rows)
-        # Row by row: of an array that several devices share, each then writes its own rows, and no device
-        # ever has all.
+        # Written by rows, so that several devices that share the array each write their own rows and no
+        # device ever holds the whole array.
         return array.at[at].set(block, mode="promise_in_bounds", unique_indices=True, indices_are_sorted=True)
 
     return jax.lax.fori_loop(0, -(-shape[0] // rows), one, jnp.zeros(shape, jnp.float32))

@@ -1,4 +1,4 @@
-"""InteractE: a circular convolution over head and relation, laid out as chequered pictures."""
+"""InteractE: a circular convolution over head and relation, arranged as chequered pictures."""
 
 from dataclasses import dataclass
 
@@ -18,15 +18,15 @@ class InteractE:
     """Options of InteractE.
 
     Attributes:
-        dim: reals an entity, and a relation; a multiple of height.
-        height: rows of the picture of one embedding, each of dim / height numbers.
+        dim: reals per entity and per relation; a multiple of height.
+        height: rows of the picture of one embedding, with dim / height numbers each.
         kernel: rows and columns of a filter, an odd number.
-        permutations: pictures, each of another order of the numbers.
+        permutations: number of pictures, each with its own order of the numbers.
         channels: filters, the same for all pictures.
-        input_dropout: of the pictures.
-        channel_dropout: of whole channels.
-        output_dropout: of the query.
-        reciprocal: True: heads are asked for by inverse relations.
+        input_dropout: dropout of the pictures.
+        channel_dropout: dropout of whole channels.
+        output_dropout: dropout of the query.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 200
@@ -50,18 +50,20 @@ class InteractE:
 
 
 def interacte_model(config: InteractE) -> Model:
-    """score(h, r, t) = relu(vec(relu(pictures * filters)) W) . t + b_t.
+    """InteractE, a circular convolutional network on head and relation.
 
-    A picture has 2 height rows; the numbers of h and r alternate in it as the fields of a chequerboard, each
-    in the random order of `order`, of `statistics`. All pictures are convolved circularly with the same
-    filters, without biases. Batches are normalised before the convolution and before each relu. Dropout: of
-    the normalised pictures, of channels after the first relu, of the query before it is normalised.
-    Parameters beyond the embeddings: `filters` [kernel, kernel, 1, channels]; `dense_weight` and
-    `dense_bias` to dim; `entity_bias` [num_entities]; `input_*`, `channel_*`, `output_*` of the
-    normalisation. Embeddings and filters start normal by Glorot and Bengio 2010, biases of entities at 0.
+        score(h, r, t) = relu(vec(relu(pictures * filters)) W) . t + b_t
 
-    The preset for FB15k-237 is without the authors' smoothing of labels, which negatives do not have
-    here.
+    A picture has 2 height rows. The numbers of h and r alternate in it like the fields of a chequerboard,
+    each in the random order given by `order` in `statistics`. All pictures are convolved circularly with the
+    same filters, without biases. Batch normalisation comes before the convolution and before each relu.
+    Dropout applies to the normalised pictures, to channels after the first relu, and to the query before its
+    normalisation. Parameters in addition to the embeddings: `filters` [kernel, kernel, 1, channels];
+    `dense_weight` and `dense_bias` to dim; `entity_bias` [num_entities]; `input_*`, `channel_*`, `output_*`
+    of the normalisation. Initial embeddings and filters are normal as in Glorot and Bengio 2010, and biases
+    of entities 0.
+
+    The preset for FB15k-237 leaves out the authors' label smoothing, which owkg does not have with negatives.
 
     References:
         Vashishth et al. 2020, InteractE: improving convolution-based knowledge graph embeddings by increasing
@@ -73,7 +75,7 @@ def interacte_model(config: InteractE) -> Model:
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
         *keys, filter_key, dense_key, order_key = jax.random.split(key, 5)
         shapes = (num_entities, config.dim), (num_relations, config.dim)
-        under = config.kernel**2  # numbers under a filter
+        under = config.kernel**2  # numbers covered by a filter
         filters = (config.kernel, config.kernel, 1, config.channels)
         params = {
             **initial.drawn_embeddings(keys, initial.xavier_normal, config, *shapes),
@@ -122,16 +124,16 @@ def interacte_model(config: InteractE) -> Model:
 
 
 def chequered(key: Array, pictures: int, rows: int, columns: int) -> Int[Array, "numbers"]:
-    """Which number of [h; r] stands at each place of some pictures, h and r on the fields of a chequerboard.
+    """Index into [h; r] for each field of the pictures, with h and r on alternate fields of a chequerboard.
 
-    The colours of neighbouring pictures are exchanged.
+    The two colours are exchanged from one picture to the next.
     """
     half = rows * columns // 2
     keys = jax.random.split(key, 2 * pictures)
     orders = jax.vmap(lambda own: jax.random.permutation(own, half))(keys).reshape(pictures, 2, half)
     y, x = jnp.divmod(jnp.arange(2 * half), columns)
     of_relation = (y + x + jnp.arange(pictures)[:, None]) % 2
-    # The n-th field of a colour takes the n-th number of the order.
+    # The n-th field of a colour holds the n-th number of the order.
     place = jnp.where(of_relation == 1, jnp.cumsum(of_relation, 1), jnp.cumsum(1 - of_relation, 1)) - 1
     picture = jnp.arange(pictures)[:, None]
     return (orders[picture, of_relation, place] + half * of_relation).ravel().astype(jnp.int32)

@@ -1,4 +1,4 @@
-"""What a kind of model is: all that is asked of it elsewhere, as data."""
+"""Kind of model: everything that other parts of owkg need to know about it, as data."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,21 +16,24 @@ from owkg.models.model import Model
 
 
 class Peer(NamedTuple):
-    """How another library holds a kind of model.
+    """Representation of a kind of model in another library.
 
     Attributes:
-        named: the class there, where models themselves are taken.
-        arrays: names of its arrays in a state: entities and relations; or real and imaginary parts of
-            entities, then relations; or both parts of both; or what `joined` takes. None of them: those of
-            the library.
-        layout: how real numbers make complex ones (`owkg.models.import_embeddings`).
-        relation_layout: what relations are, of rotations.
-        norm: of the distance, by default, where the kind has the option; 0: a setting there, to be given.
-        unit: arrays that are scaled to length 1 where it scores, and the norm of that length; 0: that of the
-            distance.
-        joined: from those arrays to parameters of the model by name; None: they are entities and relations.
-        settings: of the scoring function there, where models themselves are taken: what they must be.
-        differs: why it has another score, and so cannot be taken; "": it has not.
+        named: class of the model in the library, if owkg accepts its model objects.
+        arrays: names of the arrays in a saved state: entities and relations; or real and imaginary parts of
+            entities, then relations; or both parts of both; or the arguments of `joined`. Empty: the usual
+            names of the library.
+        layout: layout of complex numbers as reals (`owkg.models.import_embeddings`).
+        relation_layout: meaning of the relations of rotations.
+        norm: default norm of the distance, if the kind has this option; 0: a setting of the library that
+            users must give.
+        unit: arrays that the library scales to length 1 for scores, and the norm of this length; 0: the norm
+            of the distance.
+        joined: function from these arrays to parameters of the model by name. None: the arrays are entities
+            and relations.
+        settings: required settings of the scoring function in the library, if owkg accepts its model objects.
+        differs: reason why the library's score differs, so that its models cannot be converted; "" if it does
+            not.
     """
 
     named: str = ""
@@ -46,20 +49,20 @@ class Peer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of model.
+    """Kind of model.
 
     Attributes:
-        name: by which it is asked for: a small letter, then small letters, digits and _.
-        config: the frozen dataclass of its options, `dim` and `reciprocal` among them, each with a default.
-        build: from options to the model.
-        equation: of the score.
-        source: the paper.
-        columns: reals of an entity, for each of `dim`.
-        training: what `owkg.train.training` begins with: fields of `owkg.train.Training` and options.
-        presets: recipes by name, which stand above `training`: published ones by the graph that they are of,
-            and "small", for graphs of some thousand facts on a CPU.
-        peers: how other libraries hold it, by their names in `owkg.interop.LIBRARIES`.
-        made_by: the command that makes it, of what is not trained.
+        name: name of the kind: a lower-case letter, then lower-case letters, digits and _.
+        config: frozen dataclass of the options, including `dim` and `reciprocal`, each with a default.
+        build: function from options to the model.
+        equation: equation of the score.
+        source: paper.
+        columns: reals of an entity per unit of `dim`.
+        training: defaults of `owkg.train.training`: fields of `owkg.train.Training` and options.
+        presets: recipes by name, which override `training`: published recipes by the name of their graph, and
+            "small" for graphs of some thousand facts on a CPU.
+        peers: representations in other libraries, by their names in `owkg.interop.LIBRARIES`.
+        made_by: command that makes the model, if it is not trained.
     """
 
     name: str
@@ -75,19 +78,19 @@ class Kind:
 
     @property
     def options(self) -> dict[str, object]:
-        """The options, each with what it is by default."""
+        """Options with their defaults."""
         return {one.name: one.default for one in fields(self.config)}
 
     def made(self, **options: object) -> Model:
-        """The model of some options; of equal ones, the same object.
+        """Model with these options; equal options give the same object.
 
         Raises:
-            ValueError: if it has no such option, or one is out of range.
+            ValueError: if there is no such option, or a value is out of range.
         """
         for option in options:
             if option not in self.options:
                 names = ", ".join(self.options)
-                raise ArgumentError(option, f"is no option of {self.name}; its options are {names}.")
+                raise ArgumentError(option, f"is not an option of {self.name}; its options are {names}.")
         return _built(self, self.config(**options))
 
 
@@ -97,15 +100,15 @@ def _built(kind: Kind, config: object) -> Model:
 
 
 def whole_kind(kind: object) -> Kind:
-    """`kind`, if it says all that is asked of it, and its model is what it says.
+    """`kind`, checked to be complete and to agree with its model.
 
     Raises:
-        ArgumentError: naming what is missing or wrong.
+        ArgumentError: if something is missing or wrong; the message names it.
     """
     if not isinstance(kind, Kind):
         raise ArgumentError("kind", f"must be an `owkg.models.Kind`, got {kind!r}.")
     if not isinstance(kind.name, str) or not re.fullmatch("[a-z][a-z0-9_]*", kind.name):
-        raise ArgumentError("name", f"must be small letters, digits and _, got {kind.name!r}.")
+        raise ArgumentError("name", f"must be lower-case letters, digits and _, got {kind.name!r}.")
     for name in ("equation", "source"):
         if not isinstance(text := getattr(kind, name), str) or not text:
             raise ArgumentError(name, f"must be text, got {text!r}.")
@@ -115,14 +118,14 @@ def whole_kind(kind: object) -> Kind:
         if not isinstance(given, Mapping) or not all(isinstance(one, of) for one in given.values()):
             raise ArgumentError(
                 name,
-                f"must be a dictionary, of dictionaries for presets and of `Peer` for peers, got {given!r}.",
+                f"must be a dictionary (of dictionaries for presets, of `Peer` for peers), got {given!r}.",
             )
     _require_options(kind)
     if not callable(kind.build):
-        raise ArgumentError("build", f"must make a model of options, got {kind.build!r}.")
+        raise ArgumentError("build", f"must be a function from options to a model, got {kind.build!r}.")
     model = kind.made()
     if not isinstance(model, Model) or (model.name, model.config) != (kind.name, kind.config()):
-        raise ArgumentError("build", f"must give the Model {kind.name!r} of its options, got {model!r}.")
+        raise ArgumentError("build", f"must return the Model {kind.name!r} with its options, got {model!r}.")
     with settled():
         params, _ = jax.eval_shape(lambda key: model.init(key, 5, 3), seeded(0))
     wanted = {"entity": (5, kind.columns * model.config.dim), "relation": (3 + 3 * model.config.reciprocal,)}
@@ -131,7 +134,7 @@ def whole_kind(kind: object) -> Kind:
         if got[: len(shape)] != shape:
             raise ArgumentError(
                 "build",
-                f"must give a model whose `{name}` is of shape {shape}... for 5 entities and 3 relations, "
+                f"must return a model whose `{name}` has shape {shape}... for 5 entities and 3 relations, "
                 f"got {got}.",
             )
     return kind
@@ -149,9 +152,8 @@ def _require_options(kind: Kind) -> None:
         raise ArgumentError("config", f"must have a default for each option; {bare[0]} has none.")
 
 
-# How models are trained by default: after Sun et al. 2019 (sampled), Lacroix et al. 2018 (factored),
-# Chami et al. 2020 with their full cross-entropy (classified), Dettmers et al. 2018 and Balazevic et al. 2019
-# (labelled).
+# Default training: after Sun et al. 2019 (sampled), Lacroix et al. 2018 (factored), Chami et al. 2020 with
+# their full cross-entropy (classified), Dettmers et al. 2018 and Balazevic et al. 2019 (labelled).
 SAMPLED = {
     "training_loop": "negatives",
     "loss": "self_adversarial",
@@ -185,8 +187,8 @@ LABELLED = {
     "learning_rate": 1e-3,
 }
 
-# Published recipes that several models have, for FB15k-237 and for WN18RR: the scripts of Sun et al. 2019, of
-# Chami et al. 2020 (that of RotH) and of Balazevic et al. 2019 (MuRP).
+# Published recipes that several models share, for FB15k-237 and for WN18RR: the scripts of Sun et al. 2019,
+# of Chami et al. 2020 (for RotH) and of Balazevic et al. 2019 (for MuRP).
 SUN_FB15K237 = SAMPLED | {
     "dim": 1000,
     "margin": 9.0,
@@ -203,7 +205,7 @@ SUN_WN18RR = SUN_FB15K237 | {
     "temperature": 0.5,
     "steps": 80_000,
 }
-# For graphs of some thousand facts on a CPU: seconds a run.
+# For graphs of some thousand facts on a CPU; a run takes seconds.
 SMALL = {"training_loop": "1vsall", "loss": "cross_entropy", "batch_size": 512, "epochs": 40}
 SMALL_CLASSIFIED = SMALL | {"optimiser": "adam", "learning_rate": 0.01, "dim": 64}
 SMALL_FACTORED = SMALL | {"optimiser": "adagrad", "learning_rate": 0.1, "dim": 128, "n3": 0.01}
@@ -244,9 +246,9 @@ BALAZEVIC_WN18RR = BALAZEVIC_FB15K237 | {"learning_rate": 50.0}
 def with_biases(
     entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, *relation: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Parameters of a model with biases of entities, rows of relations put together of parts.
+    """Parameters of a model with entity biases, with rows of relations joined from parts.
 
-    A part of one row, such as a curvature that all relations have, is of each.
+    A part with one row, such as a curvature shared by all relations, is repeated for each relation.
     """
     rows = max(map(len, relation))
     parts = [np.broadcast_to(part, (rows, *part.shape[1:])) for part in relation]
@@ -261,15 +263,15 @@ def with_biases(
 def of_first_half(
     entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, shift: np.ndarray, *relation: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """As `with_biases`, of the first half of the shifts: the authors hold twice as many, and use these."""
+    """Parameters of `with_biases` from the first half of the shifts; the authors store twice as many."""
     return with_biases(entity, head_bias, tail_bias, np.split(shift, 2, axis=1)[0], *relation)
 
 
 KGEMB = ("entity.weight", "bh.weight", "bt.weight", "rel.weight")
-"""What every model of the code of Chami et al. 2020 holds."""
+"""Arrays of every model in the code of Chami et al. 2020."""
 
 
 def of_pykeen(entities: int, relations: int) -> tuple[str, ...]:
-    """The arrays of so many representations of entities, then of relations, in a state of PyKEEN."""
+    """Names of the arrays of entity representations, then relation representations, in a PyKEEN state."""
     numbered = (("entity", i) for i in range(entities)), (("relation", i) for i in range(relations))
     return tuple(f"{of}_representations.{i}._embeddings.weight" for part in numbered for of, i in part)

@@ -1,4 +1,4 @@
-"""The models by name: those of owkg, a file each, and those that users register."""
+"""Models by name: the models of owkg, one file each, and the models that users register."""
 
 from collections.abc import Iterator, Mapping
 
@@ -46,7 +46,7 @@ _FILES += (table,)
 
 
 class _Registered(Mapping[str, Kind]):
-    """Kinds by name; whoever looks gets those of users' modules too (`owkg.plugins`)."""
+    """Kinds by name; reading it first imports the modules of users (`owkg.plugins`)."""
 
     def __init__(self, *kinds: Kind) -> None:
         self.held = {kind.name: kind for kind in kinds}
@@ -65,41 +65,41 @@ class _Registered(Mapping[str, Kind]):
 
 
 MODELS = _Registered(*(file.KIND for file in _FILES))
-"""Every kind of model, by name."""
+"""All kinds of models, by name."""
 _OURS = frozenset(MODELS.held)
 
 
 def register_model(kind: object) -> None:
-    """Adds a kind of model, so that `model`, `owkg.train` and the command line know it by its name.
+    """Adds a kind of model, so that `model`, `owkg.train` and the commands find it by its name.
 
-    Commands, and processes that train for others, import the module that calls this if the environment
-    variable OWKG_PLUGINS names it.
+    Commands, and worker processes of a training, import the module that calls this function if the
+    environment variable OWKG_PLUGINS names it.
 
     Raises:
-        ArgumentError: if a model of owkg has the name, or the kind is not whole: see `Kind`.
+        ArgumentError: if a model of owkg has the same name, or the kind is incomplete: see `Kind`.
     """
     own = whole_kind(kind)
     if own.name in _OURS and MODELS.held[own.name] is not own:
-        raise ArgumentError("name", f"must not be that of another model, got {own.name!r}.")
+        raise ArgumentError("name", f"must not be the name of another model, got {own.name!r}.")
     MODELS.held[own.name] = own
 
 
 def kind(name: object) -> Kind:
-    """The kind of a name in `MODELS`; ValueError if there is none."""
+    """Kind with a name in `MODELS`; ValueError if there is none."""
     if not isinstance(name, str) or name not in MODELS:
         raise ArgumentError("model", f"must be one of {', '.join(trainable())}, got {name!r}.")
     return MODELS[name]
 
 
 def trainable() -> list[str]:
-    """The names of the kinds that `owkg.train` trains; another command makes the others."""
+    """Names of the kinds that `owkg.train` can train; other commands make the remaining kinds."""
     return [name for name, one in MODELS.items() if not one.made_by]
 
 
 def unscored(of: Model, what: str) -> ArgumentError:
-    """The error of a model whose score of `what`, in words, is no finite number."""
+    """Error for a model whose score of `what`, in words, is not finite."""
     made_by = MODELS[of.name].made_by if of.name in MODELS else ""
-    why = f"; {made_by} was not asked this query, but with --splits all it is asked every one"
+    why = f"; {made_by} was not run on this query; with --splits all it is run on every query"
     return ArgumentError(
         "trained",
         f"must give scores that are finite, got NaN or infinity for {what}{why if made_by else ''}.",
@@ -107,11 +107,11 @@ def unscored(of: Model, what: str) -> ArgumentError:
 
 
 def model(name: object, /, **options: object) -> Model:
-    """The model of a name in `MODELS`.
+    """Model with a name in `MODELS`.
 
     Args:
-        name: of the kind.
-        **options: fields of its configuration; what is not named is as there by default.
+        name: name of the kind.
+        **options: fields of its configuration; the remaining fields have their defaults.
 
     Raises:
         ValueError: if there is no such model, it has no such option, or an option is out of range.

@@ -1,4 +1,4 @@
-"""Layers of the models that are networks: dropout, batch normalisation, affine maps."""
+"""Network layers of models: dropout, batch normalisation and affine maps."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from owkg.models import initial
 from owkg.models.model import Params, Statistics
 from owkg.models.similarity import HIGHEST
 
-# Of PyTorch, with which the models here were published.
+# As in PyTorch, with which these models were published.
 _EPSILON = 1e-5
 _MOMENTUM = 0.1
 
@@ -16,9 +16,9 @@ _MOMENTUM = 0.1
 def dropout(
     key: Array | None, rate: float, x: Float[Array, "..."], *, whole: tuple[int, ...] = ()
 ) -> Float[Array, "..."]:
-    """`x` with a share `rate` of its numbers set to 0 and the others scaled to the same mean; no key: `x`.
+    """`x` with a share `rate` of its numbers set to 0 and the rest scaled to keep the mean; no key: `x`.
 
-    Numbers go together along the axes `whole`.
+    Along the axes `whole`, numbers are dropped together.
     """
     if key is None or rate == 0:
         return x
@@ -27,7 +27,7 @@ def dropout(
 
 
 def norm_init(name: str, size: int) -> tuple[Params, Statistics]:
-    """Parameters and statistics of `norm` of `size` channels."""
+    """Parameters and statistics of `norm` for `size` channels."""
     ones, zeros = jnp.ones(size, jnp.float32), jnp.zeros(size, jnp.float32)
     return (
         {f"{name}_scale": ones, f"{name}_shift": zeros},
@@ -38,12 +38,12 @@ def norm_init(name: str, size: int) -> tuple[Params, Statistics]:
 def norm(
     name: str, params: Params, statistics: Statistics, x: Float[Array, "q ... channels"], *, training: bool
 ) -> tuple[Float[Array, "q ... channels"], Statistics]:
-    """Batch normalisation of the last axis, and the statistics moved by a tenth towards the batch's.
+    """Batch normalisation of the last axis, and the running statistics moved by a tenth towards the batch's.
 
         (x - mean) / sqrt(variance + 1e-5) * scale + shift
 
-    In training with the mean and variance of the batch, else with the running ones. The running variance
-    is moved towards the unbiased one.
+    In training, mean and variance come from the batch, otherwise from the running statistics. The running
+    variance moves towards the unbiased variance of the batch.
 
     References:
         Ioffe and Szegedy 2015, Batch normalization.
@@ -63,7 +63,7 @@ def norm(
 
 
 def affine_init(key: Array, name: str, size_in: int, size_out: int) -> Params:
-    """Weights [in, out] uniform by Glorot and Bengio 2010; biases uniform on +-1 / sqrt(size_in)."""
+    """Weights [in, out], uniform as in Glorot and Bengio 2010, and biases uniform on +-1 / sqrt(size_in)."""
     weight_key, bias_key = jax.random.split(key)
     return {
         f"{name}_weight": initial.xavier_uniform(weight_key, (size_in, size_out)),
@@ -72,11 +72,11 @@ def affine_init(key: Array, name: str, size_in: int, size_out: int) -> Params:
 
 
 def affine(name: str, params: Params, x: Float[Array, "q size_in"]) -> Float[Array, "q size_out"]:
-    """x W + b."""
+    """Affine map x W + b."""
     product = jnp.matmul(x, params[f"{name}_weight"], precision=HIGHEST)
     return product + params[f"{name}_bias"]
 
 
 def keys(key: Array | None, count: int) -> list[Array | None]:
-    """`count` keys, or as many None."""
+    """`count` keys, or `count` times None."""
     return [None] * count if key is None else list(jax.random.split(key, count))

@@ -1,4 +1,4 @@
-"""ModE: relations stretch moduli, the half of HAKE without phases."""
+"""ModE: relations stretch moduli; HAKE without its phases."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +18,9 @@ class ModE:
     """Options of ModE.
 
     Attributes:
-        dim: reals an entity, and a relation.
-        margin: gamma, from which the distance is taken; above 0.
-        reciprocal: whether heads are asked for by inverse relations.
+        dim: reals per entity and per relation.
+        margin: gamma, the constant from which the distance is subtracted; above 0.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     dim: int = 500
@@ -34,9 +34,11 @@ class ModE:
 
 
 def mode_model(config: ModE) -> Model:
-    """score(h, r, t) = margin - sum |h r - t|.
+    """ModE, distances of moduli.
 
-    Entities and relations start uniform on +-(margin + 2) / dim.
+        score(h, r, t) = margin - sum |h r - t|
+
+    Initial entities and relations are uniform on +-(margin + 2) / dim.
 
     References:
         Zhang et al. 2020, Learning hierarchy-aware knowledge graph embeddings for link prediction, section 4.

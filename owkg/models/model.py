@@ -1,4 +1,4 @@
-"""What a knowledge-graph-embedding model is: data and pure functions."""
+"""Knowledge-graph-embedding models, as data and pure functions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
@@ -24,21 +24,22 @@ Ids = Int[Array, "..."] | Int[np.ndarray, "..."]
 Facts = Int[Array, "facts 3"] | Int[np.ndarray, "facts 3"]
 
 SIDES = ("head", "tail")
-# (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c], statistics)
+# Function from (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c],
+# statistics).
 Query = Callable[..., tuple[Array, Statistics]]
 
 
-# (rows, weight) of what a penalty is of.
+# (Rows, weight) pairs that a penalty uses.
 Factors = Sequence[tuple[Array, float]]
 
 
 @runtime_checkable
 class Options(Protocol):
-    """Options of a model: a frozen dataclass.
+    """Options of a model, a frozen dataclass.
 
     Attributes:
-        dim: of the embeddings.
-        reciprocal: whether heads are asked for by inverse relations.
+        dim: dimension of the embeddings.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
@@ -52,38 +53,41 @@ class Options(Protocol):
 
 @dataclass(frozen=True)
 class Model:
-    """A model whose score is the similarity of a query and a candidate; larger is more plausible.
+    """Model whose score is the similarity of a query and a candidate; larger scores are more plausible.
 
-    Models made from equal options are one object, so they share compiled code.
+    Models made from equal options are one object, so that they share compiled code.
 
     Attributes:
-        name: in `owkg.models.MODELS`.
-        config: its options, a frozen dataclass.
-        init: (key, num_entities, num_relations) to (params, statistics). params are float32 arrays by name:
-            `entity` [num_entities, d_e] and `relation` [num_relations, d_r], twice the relations if they are
-            reciprocal, row r + num_relations the inverse of r; others by model. statistics are running
-            means and variances of batch normalisation; none for most models.
-        query: (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q, d_c],
-            statistics). The query (entity, relation, ?) of side "tail", (?, relation, entity) of side
-            "head". A key means training: dropout, and batches normalised by themselves.
-        candidates: (params, entity=None) to what entities are compared as, [n, d_c], or [..., d_c] for
-            ids [...].
-        similarity: of queries and candidates: the score.
-        encode: (params, statistics, *, key=None) to params and statistics as `query` and `candidates` take
-            them, rows of entities and relations among them; a key means training. Called once a step, and
-            once before scores. None: they are as `init` gives them.
-        graph: (facts [facts, 3], num_entities, num_relations) to further statistics, what the model knows of
-            the train facts: head, relation, tail; to be traced. None: nothing.
-        sees_answers: whether `query` also takes `answer` [q] in training: of the fact that is asked, where
-            all answers of a query count its first.
-        complex_params: the arrays whose rows are real parts, then as many imaginary parts.
-        entity_params: the arrays with a row an entity; candidates are made of no others.
-        relation_params: the arrays with a row a relation, or two, those of the inverse relations below.
-        factors: (rows of entities, of relations, of answers) of facts to the rows that a penalty is of, each
-            with its weight; None: those rows.
-        retract: parameters, or rows of some of them by their names, to those that the model allows, row by
-            row: what they become before the first step and after each; None: all are allowed.
-        phase_unit: radians of a rotation for each unit of `relation`; 0: relations are no rotations.
+        name: name in `owkg.models.MODELS`.
+        config: options of the model, a frozen dataclass.
+        init: function from (key, num_entities, num_relations) to (params, statistics). params are float32
+            arrays by name: `entity` [num_entities, d_e], `relation` [num_relations, d_r], and others
+            depending on the model. Reciprocal models have twice the rows in `relation`; row r + num_relations
+            is the inverse of r. statistics are running means and variances of batch normalisation; empty for
+            most models.
+        query: function from (params, statistics, entity [q], relation [q], side, *, key=None) to (queries [q,
+            d_c], statistics). The query is (entity, relation, ?) for side "tail" and (?, relation, entity)
+            for side "head". A key means training: with dropout, and with batches normalised by their own
+            statistics.
+        candidates: function from (params, entity=None) to the candidate rows that are compared with queries,
+            [n, d_c] for all entities or [..., d_c] for ids [...].
+        similarity: similarity of queries and candidates, which is the score.
+        encode: function from (params, statistics, *, key=None) to the params and statistics for `query` and
+            `candidates`, including rows of entities and relations; a key means training. It is called once
+            per step, and once before scoring. None: params and statistics are used as they are.
+        graph: function from (facts [facts, 3], num_entities, num_relations) to further statistics that the
+            model derives from train facts, with columns head, relation, tail; to be traced. None: no such
+            statistics.
+        sees_answers: whether `query` also takes `answer` [q] in training, the answer of the fact; if all
+            answers of a query count, the first one.
+        complex_params: arrays whose rows hold real parts, then as many imaginary parts.
+        entity_params: arrays with one row per entity; candidates use no other arrays.
+        relation_params: arrays with one row per relation, or two, with inverse relations in the second half.
+        factors: function from (rows of entities, of relations, of answers) of facts to the rows that a
+            penalty uses, each with its weight. None: the three given rows.
+        retract: function from parameters, or some of their rows by name, to parameters that the model allows,
+            row by row; applied before the first step and after each step. None: all parameters are allowed.
+        phase_unit: radians of a rotation per unit of `relation`; 0: relations are not rotations.
     """
 
     name: str
@@ -104,53 +108,53 @@ class Model:
 
     @property
     def of_neighbours(self) -> bool:
-        """Whether a score depends on more rows than those of the triple."""
+        """Whether a score depends on other rows than the rows of its triple."""
         return self.encode is not None or self.graph is not None
 
     def begun(
         self, key: Array, num_entities: int, num_relations: int, facts: Facts | None = None
     ) -> tuple[Params, Statistics]:
-        """As `init`, with what `graph` makes of the train facts among the statistics.
+        """Initial (params, statistics) of `init`, with the statistics that `graph` derives from facts.
 
         Raises:
-            ValueError: if the model needs facts, and there are none.
+            ValueError: if the model needs facts and there are none.
         """
         params, statistics = self.init(key, num_entities, num_relations)
         return params, statistics | self.of_graph(facts, num_entities, num_relations)
 
     def of_graph(self, facts: Facts | None, num_entities: int, num_relations: int) -> Statistics:
-        """The statistics that `graph` makes of the train facts; none without it.
+        """Statistics that `graph` derives from train facts; empty without `graph`.
 
         Raises:
-            ValueError: if the model needs facts, and there are none.
+            ValueError: if the model needs facts and there are none.
         """
         if self.graph is None:
             return {}
         if facts is None or not len(facts):
             raise ArgumentError(
-                "graph", f"must have triples in train, which {self.name} scores by, got none."
+                "graph", f"must have triples in train, which {self.name} needs for its scores, got none."
             )
         return self.graph(facts, num_entities, num_relations)
 
     def graph_shapes(self, num_entities: int, num_relations: int) -> dict[str, jax.ShapeDtypeStruct]:
-        """Shapes of the statistics of `of_graph`, were there one fact."""
+        """Shapes of the statistics of `of_graph` for a graph with one fact."""
         fact = jax.ShapeDtypeStruct((1, 3), jnp.int32)
         return jax.eval_shape(lambda one: self.of_graph(one, num_entities, num_relations), fact)
 
 
-# (params, statistics, rows of entities, rows of relations, key) to (queries, statistics)
+# Function from (params, statistics, rows of entities, rows of relations, key) to (queries, statistics).
 Form = Callable[[Params, Statistics, Array, Array, Array | None], tuple[Array, Statistics]]
 
 
 def stateless(form: Callable[[Array, Array], Array]) -> Form:
-    """The form of a model without dropout, statistics, or parameters beyond the embeddings."""
+    """Form of a model without dropout, statistics, or parameters other than the embeddings."""
     return lambda params, statistics, entity, relation, key: (form(entity, relation), statistics)
 
 
 def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
-    """The `query` of a model from its forms of (entity, relation, ?) and of (?, relation, entity).
+    """The `query` of a model from its forms for (entity, relation, ?) and for (?, relation, entity).
 
-    Reciprocal models need no form for heads: they ask (entity, inverse of relation, ?).
+    Reciprocal models need no form for heads, because they ask (entity, inverse of relation, ?).
     """
     if head is None and not reciprocal:
         raise ArgumentError(
@@ -179,12 +183,12 @@ def sided(tail: Form, head: Form | None, *, reciprocal: bool) -> Query:
 
 
 def entity_rows(params: Params, entity: Ids | None = None) -> Array:
-    """The embeddings of all entities, or of `entity`: the candidates of most models."""
+    """Embeddings of all entities, or of `entity`; the candidates of most models."""
     return params["entity"] if entity is None else params["entity"][entity]
 
 
 def rows_with(bias: str) -> Callable[..., Array]:
-    """The `candidates` of a model whose entities have a bias: embeddings, then the bias of that name."""
+    """The `candidates` of a model with entity biases: embeddings, followed by the bias of this name."""
 
     def candidates(params: Params, entity: Ids | None = None) -> Array:
         own = params[bias] if entity is None else params[bias][entity]
@@ -196,12 +200,12 @@ def rows_with(bias: str) -> Callable[..., Array]:
 @partial(jax.tree_util.register_dataclass, data_fields=("params", "statistics"), meta_fields=("model",))
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model with the arrays that it scores by; a pytree of those arrays, whose model is static.
+    """Model with its arrays; a pytree of the arrays, with a static model.
 
     Attributes:
-        model: what is computed.
-        params: its parameters by name, as `Model.init` gives them.
-        statistics: its running statistics by name.
+        model: functions and options of the model.
+        params: parameters by name, as returned by `Model.init`.
+        statistics: running statistics by name.
 
     Examples:
         >>> import jax
@@ -223,23 +227,23 @@ class Trained:
 
     @property
     def num_relations(self) -> int:
-        """Number of relations, reciprocal ones counted once."""
+        """Number of relations; a relation and its inverse count once."""
         return len(self.params["relation"]) // (2 if self.model.config.reciprocal else 1)
 
     def encoded(self) -> "Trained":
-        """This after `Model.encode`, of a model without it; itself where there is none."""
+        """Trained model after `Model.encode`, with no `encode` in its model; itself if there is none."""
         if (encode := self.model.encode) is None:
             return self
         done = _encoded(encode, self.params, self.statistics)
         return Trained(replace(self.model, encode=None), *done)
 
     def queries(self, entity: Ids, relation: Ids, side: str) -> Float[Array, "q d"]:
-        """The vectors of queries, as `Model.query` has them where nothing is learned."""
+        """Query vectors of `Model.query`, outside training."""
         own = self.encoded()
         return own.model.query(own.params, own.statistics, entity, relation, side)[0]
 
     def candidates(self, entity: Ids | None = None) -> Float[Array, "... d"]:
-        """What entities are compared as, as of `Model.candidates`."""
+        """Candidate rows of entities, from `Model.candidates`."""
         return self.model.candidates(self.encoded().params, entity)
 
 
@@ -251,11 +255,11 @@ def _encoded(
 
 
 def trained_checked(trained: object) -> Trained:
-    """`trained`, if it is a `Trained` whose parameters hold entities and relations; ValueError otherwise."""
+    """`trained`, checked to be a `Trained` with parameters entity and relation; ValueError otherwise."""
     if not isinstance(trained, Trained) or not isinstance(trained.model, Model):
         raise ArgumentError(
             "trained",
-            f"must be an `owkg.models.Trained` of a model and its arrays, got {type(trained).__name__}.",
+            f"must be an `owkg.models.Trained` with a model and its arrays, got {type(trained).__name__}.",
         )
     if not isinstance(trained.params, Mapping) or not {"entity", "relation"} <= trained.params.keys():
         raise ArgumentError(
@@ -267,7 +271,7 @@ def trained_checked(trained: object) -> Trained:
 
 @settled()
 def score(trained: Trained, head: ArrayLike, relation: ArrayLike, tail: ArrayLike) -> Float[Array, "..."]:
-    """The scores of triples, by the query of their tails; `head`, `relation` and `tail`, ids, broadcast.
+    """Scores of triples, from the query for their tails; the ids `head`, `relation` and `tail` broadcast.
 
     Raises:
         ValueError: if an id is out of range.
@@ -294,16 +298,16 @@ def score(trained: Trained, head: ArrayLike, relation: ArrayLike, tail: ArrayLik
 def score_all(
     trained: Trained, entity: object, relation: object, side: str, candidates: object = None
 ) -> Float[Array, "q c"]:
-    """The scores of all entities, or a shard of them, as answers to queries.
+    """Scores of all entities, or some of them, as answers to queries.
 
     Args:
-        trained: what scores.
-        entity, relation: ids that the queries give, [q].
-        side: that is asked for, "head" or "tail".
-        candidates: entity ids to score, [c]; None: all.
+        trained: model with its parameters.
+        entity, relation: ids given by the queries, [q].
+        side: side to score, "head" or "tail".
+        candidates: ids of the entities to score, [c]. None: all entities.
 
     Raises:
-        ValueError: if an id is out of range, or the side none.
+        ValueError: if an id is out of range, or the side is invalid.
     """
     n = trained.num_entities
     entity = _ids("entity", entity, n)
@@ -316,7 +320,7 @@ def score_all(
 
 
 def _ids(name: str, ids: Any, size: int) -> Int[Array, "..."]:
-    """`ids` below `size`; those that JAX is tracing pass."""
+    """`ids`, checked to be below `size`; ids that JAX is tracing are not checked."""
     if checks.is_traced(ids):
         return ids
     array = checks.integer(name, ids, 0)

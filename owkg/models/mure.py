@@ -1,4 +1,4 @@
-"""MuRE: relations stretch heads and shift tails, and distances are squared."""
+"""MuRE: relations stretch heads and shift tails, with squared distances."""
 
 from dataclasses import dataclass
 
@@ -26,8 +26,8 @@ class MuRE:
     """Options of MuRE.
 
     Attributes:
-        dim: reals an entity; a relation has twice as many.
-        reciprocal: True: heads are asked for by inverse relations.
+        dim: reals per entity; a relation has twice as many.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 200
@@ -39,11 +39,13 @@ class MuRE:
 
 
 def mure_model(config: MuRE) -> Model:
-    """score(h, r, t) = -|R h - (t + r)|^2 + b_h + b_t, R a diagonal.
+    """MuRE, squared Euclidean distances with a diagonal map of heads.
 
-    Rows of relations are r, then R. Entities have one bias as what is given, another one as the answer:
-    `head_bias` and `tail_bias`. Entities and r start normal with deviation .001, R uniform on +-1, biases at
-    0.
+        score(h, r, t) = -|R h - (t + r)|^2 + b_h + b_t, with R diagonal
+
+    Rows of relations are r, then R. Entities have one bias as the given entity and another as the answer:
+    `head_bias` and `tail_bias`. Initial entities and r are normal with standard deviation 0.001, R uniform on
+    +-1, and biases 0.
 
     References:
         Balazevic, Allen and Hospedales 2019, Multi-relational Poincare graph embeddings, equation 3.
@@ -59,7 +61,7 @@ def mure_model(config: MuRE) -> Model:
 def _turned(
     entity: np.ndarray, head_bias: np.ndarray, tail_bias: np.ndarray, shift: np.ndarray, scale: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Parameters of arrays of -|R h + r - t|^2 + b_h + b_t, as others have the score."""
+    """Parameters from arrays of the score -|R h + r - t|^2 + b_h + b_t, which other libraries use."""
     return with_biases(entity, head_bias, tail_bias, -shift, scale)
 
 

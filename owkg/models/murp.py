@@ -16,8 +16,8 @@ class MuRP:
     """Options of MuRP.
 
     Attributes:
-        dim: reals an entity; a relation has twice as many.
-        reciprocal: True: heads are asked for by inverse relations.
+        dim: reals per entity; a relation has twice as many.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 40
@@ -29,15 +29,17 @@ class MuRP:
 
 
 def murp_model(config: MuRP) -> Model:
-    """score(h, r, t) = -d(exp0(R h), exp0 t (+) exp0 r)^2 + b_h + b_t, R a diagonal, in the ball of radius 1.
+    """MuRP, squared distances in the Poincare ball of radius 1.
 
-    Entities and r are tangent vectors at the origin, so that any optimiser moves them; the authors hold
-    points of the ball and move them by its metric. Rows of relations are r, then R. Entities and r start
-    normal with deviation .001, R uniform on +-1, biases at 0.
+        score(h, r, t) = -d(exp0(R h), exp0 t (+) exp0 r)^2 + b_h + b_t, with R diagonal
 
-    By products of a candidate with exp0(R h) and with exp0 r: (+) does not cancel under the distance.
+    Entities and r are tangent vectors at the origin, so that any optimiser can update them; the authors store
+    points of the ball and update them by its metric. Rows of relations are r, then R. Initial entities and r
+    are normal with standard deviation 0.001, R uniform on +-1, and biases 0.
 
-    The presets have plain steps where the authors have those of the metric of the ball.
+    The distance is computed from products of a candidate with exp0(R h) and with exp0 r, because (+) does not
+    cancel under the distance. The presets take plain steps where the authors take steps of the metric of the
+    ball.
 
     References:
         Balazevic, Allen and Hospedales 2019, Multi-relational Poincare graph embeddings, equation 4.
@@ -63,7 +65,10 @@ def _of_candidate(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
 
 
 def _minus_square(dots: tuple[Array, ...], own: tuple[Array, ...], others: tuple[Array, ...]) -> Array:
-    """With y = exp0(v) (+) r = (a exp0(v) + b r) / over, and 1 - |y|^2 = b (1 - |r|^2) / over."""
+    """Minus the squared distance plus biases.
+
+    With y = exp0(v) (+) r = (a exp0(v) + b r) / over, and 1 - |y|^2 = b (1 - |r|^2) / over.
+    """
     uu, rr, ur, bias = own
     vv, other = others
     ratio = hyperbolic.tanh_ratio(vv)

@@ -1,4 +1,4 @@
-"""Checks of a model's options, by name; each leaves a plain Python value behind."""
+"""Checks of a model's options by name; each stores a plain Python value in the field."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def whole_numbers(config: object, *names: str, low: int = 1) -> None:
 
 
 def even(config: object, *names: str) -> None:
-    """Requires fields, whole numbers, to be even."""
+    """Requires fields, already whole numbers, to be even."""
     for name in names:
         if (value := getattr(config, name)) % 2:
             raise ArgumentError(name, f"must be even, got {value}.")
@@ -63,13 +63,13 @@ def flags(config: object, *names: str) -> None:
 
 
 def only_reciprocal(config: object, model: str) -> None:
-    """Requires field `reciprocal` to be True: `model` has no form for the query of the head."""
+    """Requires field `reciprocal` to be True, because `model` has no form for head queries."""
     flags(config, "reciprocal")
     if not getattr(config, "reciprocal"):  # noqa: B009
         raise ArgumentError(
-            "reciprocal", f"must be True for {model}, which asks for heads by inverse relations, got False."
+            "reciprocal", f"must be True for {model}, which predicts heads by inverse relations, got False."
         )
 
 
 def _put(config: object, name: str, value: object) -> None:
-    object.__setattr__(config, name, value)  # the fields are frozen for everyone else
+    object.__setattr__(config, name, value)  # the dataclass is frozen otherwise

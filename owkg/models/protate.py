@@ -1,4 +1,4 @@
-"""pRotatE: RotatE whose entities are phases alone."""
+"""pRotatE: RotatE with entities that are phases only."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -19,11 +19,11 @@ class PRotatE:
     """Options of pRotatE.
 
     Attributes:
-        dim: phases an entity, and a relation.
-        margin: gamma, from which the distance is taken; above 0.
-        half_angle: whether the sine is that of half of the angle, as in the paper, or of the angle, as in
-            the authors' code and in what is published with it.
-        reciprocal: whether heads are asked for by inverse relations.
+        dim: phases per entity and per relation.
+        margin: gamma, the constant from which the distance is subtracted; above 0.
+        half_angle: whether to take the sine of half the angle, as in the paper. False: the sine of the angle,
+            as in the authors' code and published results.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     dim: int = 500
@@ -38,11 +38,14 @@ class PRotatE:
 
 
 def protate_model(config: PRotatE) -> Model:
-    """score(h, r, t) = margin - |modulus| sum_k |sin(phase of h + phase of r - phase of t)|.
+    """pRotatE, distances of phases.
 
-    phase = pi x / width, or half of that; width = (margin + 2) / dim. The paper's 2 C |sin(angle / 2)| is
-    modulus = 2 C with `half_angle`. Heads: the same, of phase of h - (phase of t - phase of r). Entities and
-    relations start uniform on +-width; `modulus`, one learned number [1], starts at width / 2.
+        score(h, r, t) = margin - |modulus| sum_k |sin(phase of h + phase of r - phase of t)|
+
+    phase = pi x / width, or half of this with `half_angle`; width = (margin + 2) / dim. The paper's 2 C
+    |sin(angle / 2)| corresponds to modulus = 2 C with `half_angle`. Queries for heads use phase of h - (phase
+    of t - phase of r). Initial entities and relations are uniform on +-width; `modulus`, one learned number
+    [1], starts at width / 2.
 
     References:
         Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,

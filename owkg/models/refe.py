@@ -1,4 +1,4 @@
-"""RefE: a relation reflects heads and shifts them, and distances are squared."""
+"""RefE: a relation reflects and shifts heads, with squared distances."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -22,12 +22,14 @@ class RefE(euclidean.PairOptions):
 
 
 def refe_model(config: RefE) -> Model:
-    """score(h, r, t) = -|R h + r - t|^2 + b_h + b_t, R of 2 x 2 reflections.
+    """RefE, squared Euclidean distances with reflected heads.
 
-    Rows of relations are r, then the pairs of R, of neighbouring numbers, whose lengths do not count.
-    Entities and r start normal with deviation .001, R uniform on +-1, biases at 0.
+        score(h, r, t) = -|R h + r - t|^2 + b_h + b_t, with R made of 2 x 2 reflections
 
-    The presets are those of RotE: the authors print none of this model.
+    Rows of relations are r, then the pairs of R for adjacent numbers; the lengths of the pairs have no
+    effect. Initial entities and r are normal with standard deviation 0.001, R uniform on +-1, and biases 0.
+
+    The presets are the presets of RotE, because the authors publish none for this model.
 
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.

@@ -1,4 +1,4 @@
-"""RefH: relations reflect and shift heads in a hyperbolic space whose curvature each relation has."""
+"""RefH: relations reflect and shift heads in hyperbolic space, with a curvature per relation."""
 
 from dataclasses import dataclass
 
@@ -20,20 +20,22 @@ from owkg.models.model import Model
 
 @dataclass(frozen=True)
 class RefH(euclidean.PairOptions):
-    """Options of RefH; a relation has twice as many reals as an entity, and one."""
+    """Options of RefH; a relation has twice as many reals as an entity, plus one."""
 
     dim: int = 32
 
 
 def refh_model(config: RefH) -> Model:
-    """score(h, r, t) = -d(exp0(R h) (+) exp0 r, exp0 t)^2 + b_h + b_t, R of reflections.
+    """RefH, squared hyperbolic distances with reflected heads.
 
-    d is the distance, (+) the addition and exp0 the map of the origin in the Poincare ball of curvature c =
-    softplus(c_r) of the relation; all embeddings are tangent vectors at the origin. Rows of relations are
-    r, the pairs of R, and the raw curvature. Entities and r start normal with deviation .001, R
-    uniform on +-1, biases at 0, raw curvatures at 1.
+        score(h, r, t) = -d(exp0(R h) (+) exp0 r, exp0 t)^2 + b_h + b_t, with R made of reflections
 
-    The presets are those of RotH: the authors print none of this model.
+    d is the distance, (+) the Moebius addition and exp0 the exponential map at the origin in the Poincare
+    ball of curvature c = softplus(c_r) of the relation; all embeddings are tangent vectors at the origin.
+    Rows of relations are r, the pairs of R, and the raw curvature. Initial entities and r are normal with
+    standard deviation 0.001, R uniform on +-1, biases 0, and raw curvatures 1.
+
+    The presets are the presets of RotH, because the authors publish none for this model.
 
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.

@@ -17,8 +17,8 @@ class Rescal:
     """Options of RESCAL.
 
     Attributes:
-        dim: reals an entity; a relation has dim^2, its matrix row by row.
-        reciprocal: whether heads are asked for by inverse relations.
+        dim: reals per entity; a relation has dim^2, its matrix row by row.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     dim: int = 64
@@ -30,13 +30,15 @@ class Rescal:
 
 
 def rescal_model(config: Rescal) -> Model:
-    """score(h, r, t) = h^T R t, with R in R^(dim x dim).
+    """RESCAL, a full bilinear model.
 
-    Heads: h^T (R t). Entities and relations start normal, with the variance of Glorot and Bengio 2010 for
-    their arrays.
+        score(h, r, t) = h^T R t, with R in R^(dim x dim)
 
-    The presets are of Ali et al. 2022 (PyKEEN), whose cross-entropy weighs each answer of a query, where
-    this one weighs each query.
+    Queries for heads use h^T (R t). Initial entities and relations are normal, with the variance of Glorot
+    and Bengio 2010 for their arrays.
+
+    The presets come from Ali et al. 2022 (PyKEEN), whose cross-entropy has one weight per answer of a query,
+    while the cross-entropy of owkg has one weight per query.
 
     References:
         Nickel et al. 2011, A three-way model for collective learning on multi-relational data, equation 2.

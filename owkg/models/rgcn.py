@@ -1,4 +1,4 @@
-"""R-GCN: entities gather from their neighbours by a matrix a relation, before DistMult."""
+"""R-GCN: entities aggregate their neighbours with one matrix per relation, before DistMult."""
 
 from dataclasses import dataclass
 
@@ -18,13 +18,13 @@ class RGCN:
     """Options of R-GCN.
 
     Attributes:
-        dim: reals an entity, and a relation.
-        layers: of messages.
-        bases: matrices that those of all relations are sums of.
-        blocks: diagonal blocks of the matrix of a relation, in place of bases; they divide dim. 0: none.
+        dim: reals per entity and per relation.
+        layers: number of message-passing layers.
+        bases: number of basis matrices; the matrix of each relation is a weighted sum of them.
+        blocks: diagonal blocks of the matrix of a relation, instead of bases; must divide dim. 0: use bases.
         edge_dropout: share of the facts whose messages are left out of a step.
         self_dropout: share of the entities whose own row is left out of a layer.
-        reciprocal: whether heads are asked for by inverse relations.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     dim: int = 200
@@ -45,16 +45,18 @@ class RGCN:
 
 
 def rgcn_model(config: RGCN) -> Model:
-    """score(h, r, t) = sum_k h_k r_k t_k of encoded h and t.
+    """R-GCN, DistMult on entities encoded by message passing.
 
-        x <- act(sum over messages (s, r) of W_r x_s / (messages that way) + W_0 x)
+        score(h, r, t) = sum_k h_k r_k t_k of encoded h and t
+        x <- act(sum over messages (s, r) of W_r x_s / (messages in that direction) + W_0 x)
 
-    of relu(e + b) for embeddings e. Messages come both ways: a fact gives its head one by r, its tail one by
-    the inverse of r, which has a matrix of its own. act is relu, and in the last layer nothing. In training a
-    share of the facts gives no messages, and those that are left are counted. Parameters beyond the
-    embeddings: `bias` [dim]; of layer i `self{i}` [dim, dim] and `relation_bases{i}` [2 num_relations, bases]
-    with `bases{i}` [bases, dim, dim], or `relation_blocks{i}` [2 num_relations, dim, dim / blocks], a row of
-    a block for each number of x_s. Relations start normal, the rest by Glorot and Bengio 2010, b at 0.
+    The first x is relu(e + b) for embeddings e. Messages go in both directions: a fact gives its head one by
+    r, and its tail one by the inverse of r, which has its own matrix. act is relu, and the identity in the
+    last layer. In training, a share of the facts gives no messages, and only the remaining messages are
+    counted. Parameters in addition to the embeddings: `bias` [dim]; for layer i `self{i}` [dim, dim] and
+    `relation_bases{i}` [2 num_relations, bases] with `bases{i}` [bases, dim, dim], or `relation_blocks{i}` [2
+    num_relations, dim, dim / blocks], with one row of a block per number of x_s. Relations start normal, b at
+    0, and all other parameters as in Glorot and Bengio 2010.
 
     References:
         Schlichtkrull et al. 2018, Modeling relational data with graph convolutional networks, equations 2, 3,
@@ -120,7 +122,7 @@ def _neighbours(
     x: Float[Array, "n d"],
     layer: int,
 ) -> Float[Array, "n d"]:
-    """What layer `layer` sums up of the neighbours; with bases, their sum is multiplied, not each."""
+    """Sum over the neighbours in layer `layer`; with bases, the sum is multiplied instead of each message."""
     relation, sent = statistics["edge_relation"], x[statistics["edge_sender"]] * weight[:, None]
     if not config.blocks:
         shares, bases = params[f"relation_bases{layer}"], params[f"bases{layer}"]

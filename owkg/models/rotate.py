@@ -20,11 +20,11 @@ class RotatE:
     """Options of RotatE.
 
     Attributes:
-        dim: complex numbers an entity, 2 dim reals, real parts first; a relation has dim reals.
-        margin: gamma, from which the distance is taken; above 0.
-        reciprocal: whether heads are asked for by inverse relations.
-        norm: of the complex difference: 1, the sum of its moduli, as the authors have it; 2, their Euclidean
-            length, as PyKEEN has it.
+        dim: complex numbers per entity, as 2 dim reals, real parts first; a relation has dim reals.
+        margin: gamma, the constant from which the distance is subtracted; above 0.
+        reciprocal: whether heads are predicted through inverse relations.
+        norm: norm of the complex difference. 1: the sum of its moduli, as in the authors' code; 2: its
+            Euclidean length, as in PyKEEN.
     """
 
     dim: int = 500
@@ -40,10 +40,13 @@ class RotatE:
 
 
 def rotate_model(config: RotatE) -> Model:
-    """score(h, r, t) = margin - |h e^(i phase) - t|, with h, t in C^dim, the norm being L1 or L2 of moduli.
+    """RotatE, distances after rotations in the complex plane.
 
-    phase = pi r / width, width = (margin + 2) / dim: what is learned is r, as in the authors' code, so that
-    one learning rate suits all. Heads: margin - |h - t e^(-i phase)|. All start uniform on +-width.
+        score(h, r, t) = margin - |h e^(i phase) - t|, with h, t in C^dim and the L1 or L2 norm of moduli
+
+    phase = pi r / width and width = (margin + 2) / dim. The learned parameter is r, as in the authors' code,
+    so that one learning rate suits all parameters. Queries for heads use margin - |h - t e^(-i phase)|. All
+    parameters start uniform on +-width.
 
     References:
         Sun et al. 2019, RotatE: knowledge graph embedding by relational rotation in complex space,
@@ -69,7 +72,7 @@ def rotate_model(config: RotatE) -> Model:
             reciprocal=config.reciprocal,
         ),
         entity_rows,
-        # The length of all real and imaginary parts is that of the moduli.
+        # The L2 norm of all real and imaginary parts equals the L2 norm of the moduli.
         (minus_moduli if config.norm == 1 else minus_l2)(config.margin),
         complex_params=("entity",),
         phase_unit=unit,
@@ -77,7 +80,7 @@ def rotate_model(config: RotatE) -> Model:
 
 
 def circle(angle: Float[Array, "*rows d"]) -> Float[Array, "*rows d2"]:
-    """e^(i angle): cosines, then sines."""
+    """Cosines, then sines, of angles: e^(i angle)."""
     return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=-1)
 
 

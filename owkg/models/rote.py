@@ -1,4 +1,4 @@
-"""RotE: a relation rotates heads and shifts them, and distances are squared."""
+"""RotE: a relation rotates and shifts heads, with squared distances."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -22,13 +22,15 @@ class RotE(euclidean.PairOptions):
 
 
 def rote_model(config: RotE) -> Model:
-    """score(h, r, t) = -|R h + r - t|^2 + b_h + b_t, R of 2 x 2 rotations.
+    """RotE, squared Euclidean distances with rotated heads.
 
-    Rows of relations are r, then the pairs of R, of neighbouring numbers, whose lengths do not count.
-    Entities and r start normal with deviation .001, R uniform on +-1, biases at 0.
+        score(h, r, t) = -|R h + r - t|^2 + b_h + b_t, with R made of 2 x 2 rotations
 
-    The preset for WN18RR is the authors' script, which corrupts both ends of a fact at once, where here
-    one is; that for FB15k-237 is their script of RotH.
+    Rows of relations are r, then the pairs of R for adjacent numbers; the lengths of the pairs have no
+    effect. Initial entities and r are normal with standard deviation 0.001, R uniform on +-1, and biases 0.
+
+    The preset for WN18RR is the authors' script, which corrupts both ends of a fact at once, while owkg
+    corrupts one. The preset for FB15k-237 is their script for RotH.
 
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.

@@ -1,4 +1,4 @@
-"""RotH: relations shift, rotate and shift heads in a hyperbolic space whose curvature each relation has."""
+"""RotH: relations shift, rotate and shift heads in hyperbolic space, with a curvature per relation."""
 
 from dataclasses import dataclass
 
@@ -20,21 +20,24 @@ from owkg.models.model import Model
 
 @dataclass(frozen=True)
 class RotH(euclidean.PairOptions):
-    """Options of RotH; a relation has three times as many reals as an entity, and one."""
+    """Options of RotH; a relation has three times as many reals as an entity, plus one."""
 
     dim: int = 32
 
 
 def roth_model(config: RotH) -> Model:
-    """score(h, r, t) = -d((R (exp0 h (+) exp0 r)) (+) exp0 r', exp0 t)^2 + b_h + b_t, R of rotations.
+    """RotH, squared hyperbolic distances with rotated heads.
 
-    d is the distance, (+) the addition and exp0 the map of the origin in the Poincare ball of curvature c =
-    softplus(c_r) of the relation; all embeddings are tangent vectors at the origin. Rows of relations are
-    r, r', the pairs of R, and the raw curvature. Entities, r and r' start normal with
-    deviation .001, R uniform on +-1, biases at 0, raw curvatures at 1.
+        score(h, r, t) = -d((R (exp0 h (+) exp0 r)) (+) exp0 r', exp0 t)^2 + b_h + b_t, with R made of
+        rotations
 
-    The presets are the authors' scripts; that of WN18RR corrupts both ends of a fact at once, where here
-    one is.
+    d is the distance, (+) the Moebius addition and exp0 the exponential map at the origin in the Poincare
+    ball of curvature c = softplus(c_r) of the relation; all embeddings are tangent vectors at the origin.
+    Rows of relations are r, r', the pairs of R, and the raw curvature. Initial entities, r and r' are normal
+    with standard deviation 0.001, R uniform on +-1, biases 0, and raw curvatures 1.
+
+    The presets are the authors' scripts. The script for WN18RR corrupts both ends of a fact at once, while
+    owkg corrupts one.
 
     References:
         Chami et al. 2020, Low-dimensional hyperbolic knowledge graph embeddings, section 4.

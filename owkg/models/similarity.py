@@ -1,4 +1,4 @@
-"""How a query is compared with candidates: one by one, and all with all in bounded memory."""
+"""Similarities of queries and candidates: one by one, and all pairs in bounded memory."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -8,24 +8,25 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-# Of products of float32 matrices: accelerators otherwise round to fewer bits, and make ties of it.
+# Precision of products of float32 matrices; otherwise accelerators round to fewer bits and create ties.
 HIGHEST = jax.lax.Precision.HIGHEST
 
 
-# Dimensions summed in one pass over the scores: their terms stay in registers.
+# Dimensions summed in one pass over the scores, so that their terms stay in registers.
 _DIMENSIONS = 16
 
 
 class Similarity(NamedTuple):
-    """A comparison of queries with candidates; larger is more alike.
+    """Similarity of queries and candidates; larger is more similar.
 
-    Sums run in float32 at least, also over narrower numbers.
+    Sums are float32 or wider, even for narrower numbers.
 
     Attributes:
-        one: queries [..., d] and candidates [..., d], broadcast over the leading axes, give [...].
-        all: queries [q, d] and candidates [c, d] give [q, c]; nothing of size [q, c, d] is ever made.
-        tiles: queries [q, d] and tiles of candidates [t, c, d] give [t, q, c]: of each tile, to the last bit,
-            what `all` gives.
+        one: function from queries [..., d] and candidates [..., d], with broadcast leading axes, to [...].
+        all: function from queries [q, d] and candidates [c, d] to [q, c], without any array of size [q, c,
+            d].
+        tiles: function from queries [q, d] and tiles of candidates [t, c, d] to [t, q, c]; for each tile it
+            equals `all` to the last bit.
     """
 
     one: Callable[[Array, Array], Array]
@@ -44,12 +45,12 @@ def _dot_all(queries: Float[Array, "q d"], candidates: Float[Array, "c d"]) -> F
 
 
 def _dot_tiles(queries: Float[Array, "q d"], tiles: Float[Array, "t c d"]) -> Float[Array, "t q c"]:
-    # A batch of products is written in its place; a loop over tiles would copy each.
+    # A batch of products is written in place, while a loop over tiles would copy each product.
     return jax.vmap(_dot_all)(jnp.broadcast_to(queries, (len(tiles), *queries.shape)), tiles)
 
 
 DOT = Similarity(_dot_one, _dot_all, _dot_tiles)
-"""The dot product."""
+"""Dot product."""
 
 
 def by_products(
@@ -57,12 +58,12 @@ def by_products(
     candidate_parts: Callable[[Array], tuple[tuple[Array, ...], tuple[Array, ...]]],
     finish: Callable[[tuple[Array, ...], tuple[Array, ...], tuple[Array, ...]], Array],
 ) -> Similarity:
-    """A function of a few dot products, and of a few numbers of the query and of the candidate.
+    """Similarity computed from a few dot products and a few numbers of the query and of the candidate.
 
     Args:
-        parts: from queries [..., d] to (vectors [..., k], numbers [...]).
-        candidate_parts: the same of candidates, with as many vectors.
-        finish: (dot products, numbers of queries, numbers of candidates) to scores, elementwise.
+        parts: function from queries [..., d] to (vectors [..., k], numbers [...]).
+        candidate_parts: the same function for candidates, with as many vectors.
+        finish: elementwise function from (dot products, numbers of queries, numbers of candidates) to scores.
     """
 
     def widened(rows: Array, other: Array) -> Array:
@@ -91,7 +92,7 @@ def by_products(
 
 
 def _with_square(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Points and biases, to points, and their squared length less the bias."""
+    """Points, and their squared lengths minus biases, from rows of points followed by a bias."""
     point = rows[..., :-1]
     return (point,), (jnp.sum(jnp.square(point), axis=-1) - rows[..., -1],)
 
@@ -99,16 +100,16 @@ def _with_square(rows: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
 MINUS_SQUARES = by_products(
     _with_square, _with_square, lambda dots, own, others: 2 * dots[0] - own[0] - others[0]
 )
-"""-|q - c|^2 + b_q + b_c, of points and, in the last column, biases.
+"""-|q - c|^2 + b_q + b_c, for points with biases in the last column.
 
-By 2 q.c - |q|^2 - |c|^2, which loses digits of near neighbours, with products of float32: enough where biases
-tell answers apart, and as fast as a product.
+It is computed as 2 q.c - |q|^2 - |c|^2 with float32 products. This loses digits for near neighbours, but it
+is enough where biases distinguish answers, and as fast as a matrix product.
 """
 
 
 @cache
 def minus_l1(margin: float) -> Similarity:
-    """margin - sum of |query - candidate|."""
+    """margin - sum of |query - candidate|, the L1 distance."""
     return _minus(margin, 1, lambda query, candidate: jnp.abs(query - candidate))
 
 
@@ -116,14 +117,15 @@ def minus_l1(margin: float) -> Similarity:
 def minus_l2(margin: float) -> Similarity:
     """margin - Euclidean length of query - candidate.
 
-    Of differences, not by |q|^2 - 2 q.c + |c|^2, which loses half of the digits of near neighbours.
+    It is computed from differences, because |q|^2 - 2 q.c + |c|^2 loses half of the digits for near
+    neighbours.
     """
     return _minus(margin, 1, lambda query, candidate: jnp.square(query - candidate), root)
 
 
 @cache
 def minus_moduli(margin: float) -> Similarity:
-    """margin - sum of the moduli of query - candidate; rows hold d / 2 real parts, then the imaginary."""
+    """margin - sum of the moduli of query - candidate; rows hold real parts, then as many imaginary parts."""
 
     def modulus(query_re: Array, query_im: Array, re: Array, im: Array) -> Array:
         return root(jnp.square(query_re - re) + jnp.square(query_im - im))
@@ -133,9 +135,10 @@ def minus_moduli(margin: float) -> Similarity:
 
 @cache
 def minus_sines(margin: float) -> Similarity:
-    """margin - sum of |sin| of the angles between query and candidate, times both their lengths.
+    """margin - sum of |sin| of the angles between query and candidate, times both lengths.
 
-    Rows hold d / 2 cosines, then the sines: sin(a - b) = sin a cos b - cos a sin b, no sine a pair.
+    Rows hold d / 2 cosines, then the sines. Because sin(a - b) = sin a cos b - cos a sin b, no sine per pair
+    is needed.
     """
 
     def sine(query_cos: Array, query_sin: Array, cos: Array, sin: Array) -> Array:
@@ -156,7 +159,7 @@ def minus_scaled(margin: float, norm: int) -> Similarity:
 
 
 def beside(first: Similarity, second: Similarity, columns: tuple[int, int]) -> Similarity:
-    """The sum of two, over the first so many columns of queries and of candidates, and over the others."""
+    """Sum of two similarities: one over the first columns of queries and candidates, one over the rest."""
 
     def both(query: Array, candidate: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         q, c = columns
@@ -173,7 +176,7 @@ def beside(first: Similarity, second: Similarity, columns: tuple[int, int]) -> S
 
 
 def root(square: Array) -> Array:
-    """The square root, whose derivative at 0 is 0 and not infinite."""
+    """Square root whose derivative at 0 is 0 instead of infinite."""
     positive = square > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0)
 
@@ -191,8 +194,9 @@ def _minus(
 ) -> Similarity:
     """margin - finish(sum of `term` over dimensions).
 
-    A row has so many `parts`, such as real and imaginary, that of a candidate perhaps others; `term`,
-    elementwise, takes those of the query, then those of the candidate, and is 0 where all are.
+    A query row has `parts` parts, such as real and imaginary, and a candidate row `candidate_parts`, by
+    default as many. `term` is elementwise; it takes the parts of the query, then the parts of the candidate,
+    and is 0 if all are 0.
     """
     others = parts if candidate_parts is None else candidate_parts
 
@@ -202,7 +206,7 @@ def _minus(
         return margin - finish(jnp.sum(term(*(part for row in pair for part in row)), axis=-1))
 
     def slabs(rows: Array, parts: int, wide: jnp.dtype) -> list[Array]:
-        """Of each part, [steps, _DIMENSIONS, rows], padded with zeros."""
+        """Parts of the rows, each [steps, _DIMENSIONS, rows], padded with zeros."""
         split = jnp.split(rows.astype(wide), parts, axis=-1)
         padded = (jnp.pad(part, ((0, 0), (0, -part.shape[-1] % _DIMENSIONS))) for part in split)
         return [part.T.reshape(-1, _DIMENSIONS, len(rows)) for part in padded]
@@ -219,7 +223,7 @@ def _minus(
         nothing = jnp.zeros((queries[0].shape[-1], candidates[0].shape[-1]), queries[0].dtype)
         return jax.lax.scan(add, nothing, (queries, candidates))[0]
 
-    # The derivative by one dimension at a time: it keeps no terms, and is quick to compile.
+    # The derivative takes one dimension at a time, so that it stores no terms and compiles quickly.
     def derivative(slabs: tuple[list[Array], list[Array]], slope: Array) -> tuple[list[Array], list[Array]]:
         rows = jax.tree.map(lambda part: part.reshape(-1, part.shape[-1]), slabs)
         _, slopes = jax.lax.scan(lambda _, row: (None, jax.vjp(pairs, *row)[1](slope)), None, rows)

@@ -17,8 +17,9 @@ class SimplE:
     """Options of SimplE.
 
     Attributes:
-        dim: reals of an entity as a head, as many as a tail; of a relation, as many of its inverse.
-        reciprocal: whether heads are asked for by inverse relations, besides those of the model.
+        dim: reals per entity as a head, per entity as a tail, per relation, and per inverse relation.
+        reciprocal: whether heads are predicted through inverse relations, in addition to the inverses in the
+            model.
     """
 
     dim: int = 200
@@ -30,13 +31,15 @@ class SimplE:
 
 
 def simple_model(config: SimplE) -> Model:
-    """score(h, r, t) = (sum_k h_k r_k t'_k + sum_k t_k r'_k h'_k) / 2.
+    """SimplE, the mean of two canonical decompositions.
 
-    Rows of entities are what they are as heads, then, with ', as tails; rows of relations the relation, then
-    its inverse. All start uniform on +-6 / sqrt(dim), as the authors have it.
+        score(h, r, t) = (sum_k h_k r_k t'_k + sum_k t_k r'_k h'_k) / 2
 
-    The presets are the authors' of FB15k and WN18, of which FB15k-237 and WN18RR are parts; their penalty
-    is of all rows, here of those of a step.
+    Rows of entities hold the embedding as head, then (with ') as tail; rows of relations hold the relation,
+    then its inverse. All parameters start uniform on +-6 / sqrt(dim), as in the authors' code.
+
+    The presets are the authors' presets for FB15k and WN18, of which FB15k-237 and WN18RR are parts. Their
+    penalty covers all rows, while the penalty of owkg covers the rows of a step.
 
     References:
         Kazemi and Poole 2018, SimplE embedding for link prediction in knowledge graphs, section 4.
@@ -99,7 +102,7 @@ KIND = Kind(
         "small": SMALL_FACTORED | {"dim": 64},
     },
     peers={
-        "pykeen": Peer("SimplE", differs="has the same numbers of an entity as head and as tail"),
+        "pykeen": Peer("SimplE", differs="has one embedding of an entity for head and tail"),
         "libkge": Peer(),
     },
 )

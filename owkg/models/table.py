@@ -1,4 +1,4 @@
-"""The table model: scores that are looked up, such as those of rules."""
+"""Table model: scores that are looked up, such as the scores of rules."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +13,7 @@ from owkg.models.kind import Kind
 from owkg.models.model import SIDES, Facts, Ids, Model, Params, Statistics, Trained
 from owkg.models.similarity import Similarity
 
-# Answers of a query that are written in one pass.
+# Number of answers of a query to write in one pass.
 _PASS = 128
 
 
@@ -22,8 +22,8 @@ class Table:
     """Options of the table model.
 
     Attributes:
-        dim: reals of an entity, which say nothing.
-        reciprocal: must be False: a table has both sides of a relation.
+        dim: reals per entity, which have no effect.
+        reciprocal: must be False, because a table has both sides of a relation.
     """
 
     dim: int = 1
@@ -35,14 +35,16 @@ class Table:
 
 
 def table_model(config: Table) -> Model:
-    """score(h, r, t) = what the table has for the answer t to (h, r, ?), or h to (?, r, t); else 0.
+    """Table model, with scores looked up for the answers of each query.
 
-    All scores of a query that the table was not asked are NaN, so that nothing ranks them.
+        score(h, r, t) = table score of the answer t to (h, r, ?), or h to (?, r, t); 0 if there is none
 
-    The row of a query is its scores of all entities, that of a candidate its id. Statistics: `start`, where
-    the answers of each query begin, by side (tail, head), relation and entity, and at last their number;
-    `candidate` and `score` of each answer; `asked`, whether the table was asked each query. `graph` makes
-    the table in which facts of train answer for their tails. Ids are exact up to 2^24 entities.
+    All scores of a query that was not put to the table are NaN, so that nothing ranks them.
+
+    The row of a query holds its scores for all entities, and the row of a candidate its id. Statistics:
+    `start`, the start of the answers of each query, by side (tail, head), relation and entity, and finally
+    their number; `candidate` and `score` of each answer; `asked`, whether each query was put to the table.
+    `graph` makes a table whose answers are the tails of train facts. Ids are exact up to 2^24 entities.
     """
 
     def init(key: Array, num_entities: int, num_relations: int) -> tuple[Params, Statistics]:
@@ -112,14 +114,15 @@ def table_of(
     num_entities: int,
     num_relations: int,
 ) -> Trained:
-    """The table of predictions: scores of at least 1, larger for better answers.
+    """Table of predictions, with scores of at least 1, larger for better answers.
 
     Args:
-        query: (relation, plus the number of relations where the head is asked for) * num_entities + entity.
+        query: relation * num_entities + entity, where the relation is increased by the number of relations if
+            the head is asked for.
         candidate: answers.
-        score: of the answers; what has none is below all.
-        asked: numbers of the queries that the table was asked; None: every one.
-        num_entities, num_relations: of the graph.
+        score: scores of the answers; entities without a score rank below all of them.
+        asked: numbers of the queries that were put to the table. None: all queries.
+        num_entities, num_relations: size of the graph.
     """
     model = KIND.made()
     order = np.argsort(query, kind="stable")

@@ -18,10 +18,10 @@ class TransE:
     """Options of TransE.
 
     Attributes:
-        dim: reals an entity, and a relation.
-        norm: of the distance, 1 or 2.
-        reciprocal: whether heads are asked for by inverse relations.
-        margin: gamma, from which the distance is taken; 0 in the paper.
+        dim: reals per entity and per relation.
+        norm: norm of the distance, 1 or 2.
+        reciprocal: whether heads are predicted through inverse relations.
+        margin: gamma, the constant from which the distance is subtracted; 0 in the paper.
     """
 
     dim: int = 128
@@ -37,11 +37,13 @@ class TransE:
 
 
 def transe_model(config: TransE) -> Model:
-    """score(h, r, t) = margin - |h + r - t|, the norm being L1 or L2.
+    """TransE, distances after translations.
 
-    Heads: margin - |h - (t - r)|. Initial entities and relations are uniform on +-6 / sqrt(dim), relations
-    then scaled to length 1, as in the paper; with a margin, all are uniform on +-(margin + 2) / dim, as in
-    Sun et al. 2019.
+        score(h, r, t) = margin - |h + r - t|, with the L1 or L2 norm
+
+    Queries for heads use margin - |h - (t - r)|. Initial entities and relations are uniform on +-6 /
+    sqrt(dim), and relations are then scaled to length 1, as in the paper. With a margin, all are uniform on
+    +-(margin + 2) / dim, as in Sun et al. 2019.
 
     References:
         Bordes et al. 2013, Translating embeddings for modeling multi-relational data, section 2.

@@ -1,4 +1,4 @@
-"""TransH: relations shift entities within a hyperplane of their own."""
+"""TransH: relations shift entities within a hyperplane per relation."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ class TransH:
     """Options of TransH.
 
     Attributes:
-        dim: reals an entity; a relation has twice as many.
-        reciprocal: whether heads are asked for by inverse relations.
+        dim: reals per entity; a relation has twice as many.
+        reciprocal: whether heads are predicted through inverse relations.
     """
 
     dim: int = 100
@@ -30,16 +30,20 @@ class TransH:
 
 
 def transh_model(config: TransH) -> Model:
-    """score(h, r, t) = -|h' + d - t'|^2, with x' = x - (w.x) w and w of length 1.
+    """TransH, squared distances within the hyperplane of a relation.
 
-    Rows of relations are d, then w, which is divided by its length, here and after each step. By products:
-    with q = h' + d and t' = t - (w.t) w, |q - t'|^2 = |q|^2 - 2 q.t + |t|^2 + (w.t) (2 w.q - w.t). Entities
-    and relations start uniform with the variance of Glorot and Bengio 2010.
+        score(h, r, t) = -|h' + d - t'|^2, with x' = x - (w.x) w and w of length 1
 
-    The authors also punish entities longer than 1, and d that leaves the hyperplane; here neither is.
+    Rows of relations are d, then w; w is divided by its length here and after each step. The distance is
+    computed from products: with q = h' + d and t' = t - (w.t) w, |q - t'|^2 = |q|^2 - 2 q.t + |t|^2 + (w.t)
+    (2 w.q - w.t). Initial entities and relations are uniform with the variance of Glorot and Bengio 2010.
 
-    The presets are the authors' of FB15k and WN18, of which FB15k-237 and WN18RR are parts, without those
-    penalties. Their losses are sums over 4,800 facts, here means, and so their rates are multiplied.
+    The authors also penalise entities longer than 1 and shifts d that leave the hyperplane; owkg does
+    neither.
+
+    The presets are the authors' presets for FB15k and WN18, of which FB15k-237 and WN18RR are parts, without
+    these penalties. The authors' losses are sums over 4,800 facts and owkg's losses are means, so their
+    learning rates are multiplied by 4,800.
 
     References:
         Wang, Zhang, Feng and Chen 2014, Knowledge graph embedding by translating on hyperplanes, equation 1.
@@ -71,7 +75,7 @@ def transh_model(config: TransH) -> Model:
 
 
 def unit_normals(params: Params) -> Params:
-    """The parameters with normals of length 1."""
+    """Parameters with normals scaled to length 1."""
     if "relation" not in params:
         return params
     shift, normal = jnp.split(params["relation"], 2, axis=-1)
@@ -79,7 +83,7 @@ def unit_normals(params: Params) -> Params:
 
 
 def of_length_one(rows: Float[Array, "... d"]) -> Float[Array, "... d"]:
-    """Rows divided by their length; rows of zeros stay."""
+    """Rows divided by their length; rows of zeros stay unchanged."""
     square = jnp.sum(jnp.square(rows), axis=-1, keepdims=True)
     return rows * jnp.where(square > 0, jax.lax.rsqrt(jnp.where(square > 0, square, 1)), 0)
 
@@ -123,7 +127,7 @@ KIND = Kind(
         "small": SMALL_CLASSIFIED | {"reciprocal": True},
     },
     peers={
-        "pykeen": Peer("TransH", differs="takes shifts and normals for each other"),
+        "pykeen": Peer("TransH", differs="exchanges shifts and normals"),
         "libkge": Peer(differs="scores by the distance, by default of norm 1, not by its square"),
     },
 )

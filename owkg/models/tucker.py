@@ -1,4 +1,4 @@
-"""TuckER: one tensor that all relations share."""
+"""TuckER: one core tensor that all relations share."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ class TuckER:
     """Options of TuckER.
 
     Attributes:
-        dim: reals an entity.
-        relation_dim: reals a relation.
-        input_dropout: of the head.
-        matrix_dropout: of the relation's matrix.
-        output_dropout: of the query.
+        dim: reals per entity.
+        relation_dim: reals per relation.
+        input_dropout: dropout of the head.
+        matrix_dropout: dropout of the matrix of the relation.
+        output_dropout: dropout of the query.
         batch_norm: whether head and query are normalised over the batch.
-        reciprocal: True: heads are asked for by inverse relations.
+        reciprocal: must be True, because heads are predicted through inverse relations.
     """
 
     dim: int = 200
@@ -42,12 +42,14 @@ class TuckER:
 
 
 def tucker_model(config: TuckER) -> Model:
-    """score(h, r, t) = W x_1 r x_2 h x_3 t = sum_kij W_kij r_k h_i t_j.
+    """TuckER, a Tucker decomposition.
 
-    h and the query W x_1 r x_2 h are normalised over the batch, then dropped out; the matrix W x_1 r of the
-    relation is dropped out. Parameters beyond the embeddings: `core` [relation_dim, dim, dim], uniform on
-    +-1; `input_*` and `output_*` of the normalisation. Embeddings start normal by Glorot and Bengio 2010.
-    The dropouts by default are the paper's for WN18RR.
+        score(h, r, t) = W x_1 r x_2 h x_3 t = sum_kij W_kij r_k h_i t_j
+
+    Batch normalisation and then dropout apply to h and to the query W x_1 r x_2 h; dropout also applies to
+    the matrix W x_1 r of the relation. Parameters in addition to the embeddings: `core` [relation_dim, dim,
+    dim], uniform on +-1; `input_*` and `output_*` of the normalisation. Initial embeddings are normal as in
+    Glorot and Bengio 2010. The default dropout rates are the paper's rates for WN18RR.
 
     References:
         Balazevic et al. 2019, TuckER: tensor factorization for knowledge graph completion, equation 2.

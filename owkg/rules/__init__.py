@@ -1,4 +1,4 @@
-"""Rules of a graph: mined by enumeration, applied to queries, and written as runs of the table model."""
+"""Rules of a graph: mining them by enumeration, answering queries, and writing runs of the table model."""
 
 from owkg.rules.mine import Rules, mine
 from owkg.rules.paths import Paths

@@ -1,4 +1,4 @@
-"""Rules of a graph: all, or a bounded sample, with their support."""
+"""Rule mining: all rules of a graph, or a bounded sample, with their support."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -14,31 +14,31 @@ from owkg.kg import KnowledgeGraph
 from owkg.kg.graph import graph_checked
 from owkg.rules.paths import Body, Paths
 
-# Added to the number of a body's pairs: confidence of rules that were seldom tried is not overstated.
+# Added to the number of pairs of a body, so that rules tried on few pairs do not get too high a confidence.
 PESSIMISM = 5
 MOST_LENGTH = 3
-# A body with more walks gives no rule, and all together may have at most so many.
+# Largest number of walks of one body, and of all bodies together; a body with more gives no rule.
 _BODY_WALKS, _ALL_WALKS = 50_000_000, 20_000_000_000
-# Rules of kinds that only order what others leave equal weigh less.
+# Weights of the kinds of rules that only break ties between other rules, and least support without a body.
 _WEIGHT_ANY, _WEIGHT_NONE, _LEAST_NONE = 0.1, 0.01, 100
-# Entries of a block of co-occurrences.
+# Number of entries in a block of co-occurrences.
 _BLOCK = 2**25
 
 
 class Rules(NamedTuple):
-    """Rules as arrays; relations are directed: r as it is, r + R from tail to head.
+    """Rules as arrays; relations are directed: r from head to tail, r + R from tail to head.
 
-    A rule without `constant` is r(X,Y) <- body from X to Y. With it, the head is r(X,c), and the body is
-    b(X,d) where there is an `end` d, b(X,A) for any A where there is none, or nothing.
+    A rule without `constant` is r(X,Y) <- body, a path from X to Y. A rule with `constant` c has the head
+    r(X,c). Its body is b(X,d) if it has an `end` d, b(X,A) for any A if it has none, or empty.
 
     Attributes:
         head: directed relation of the head; without a constant always in its own direction.
-        body: directed relations; -1 behind the last.
+        body: directed relations; -1 after the last.
         constant: entity c of the head, or -1.
         end: entity d at the end of the body, or -1.
-        support: pairs of the body, or entities X, of which the head is a fact.
-        bodies: pairs or entities of which the body holds.
-        cluster: equal for rules whose bodies hold of nearly the same pairs (`owkg.rules.scores`).
+        support: number of pairs of the body, or of entities X, for which the head is a fact.
+        bodies: number of pairs, or of entities, for which the body holds.
+        cluster: number shared by rules whose bodies hold for nearly the same pairs (`owkg.rules.scores`).
     """
 
     head: Int[np.ndarray, "rules"]
@@ -51,13 +51,13 @@ class Rules(NamedTuple):
 
     @property
     def confidence(self) -> Float[np.ndarray, "rules"]:
-        """support / (bodies + 5); a tenth of it with any end, a hundredth without a body."""
+        """support / (bodies + 5), times 0.1 for rules with any end and 0.01 for rules without a body."""
         weight = np.where(self.constant < 0, 1.0, np.where(self.end < 0, _WEIGHT_ANY, 1.0))
         weight = np.where(self.body[:, 0] < 0, _WEIGHT_NONE, weight)
         return weight * self.support / (self.bodies + PESSIMISM)
 
     def some(self, chosen: np.ndarray) -> "Rules":
-        """The rules at these places, or where this is true."""
+        """Rules at the places `chosen`, or where it is true."""
         return Rules(*(column[chosen] for column in self))
 
 
@@ -74,29 +74,29 @@ def mine(
     on_estimate: Callable[[str], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Rules:
-    """The rules of the train facts of a graph, the same for the same arguments.
+    """Rules mined from the train facts of a graph; the same arguments give the same rules.
 
-    Variables stand for different entities. Bodies of a length are all looked at if they are at most
-    `max_bodies`; else those are that most of drawn walks along facts follow.
+    Different variables stand for different entities. If there are at most `max_bodies` bodies of a length,
+    all are tried; otherwise owkg tries the bodies that random walks along facts follow most often.
 
     Args:
-        graph: whose split train is looked at.
-        length: of the bodies of rules r(X,Y), at most 3.
-        constants: whether to mine rules r(X,c) too.
-        min_support: of a rule.
-        min_confidence: of a rule, before it is weighed by its kind.
-        min_groundings: entities X, c among them, of which the body of a rule r(X,c) must hold; AnyBURL
-            takes 5.
-        max_bodies: of each length.
-        seed: of the walks.
-        on_estimate: told, before the work, how many bodies and walks are to be looked at.
-        on_progress: told how many bodies are done, and of how many.
+        graph: graph whose split train is mined.
+        length: largest length of the bodies of rules r(X,Y), 1 to 3. Default 2.
+        constants: whether to mine rules r(X,c) as well.
+        min_support: smallest support of a rule. Default 2.
+        min_confidence: smallest confidence of a rule, before the weight of its kind. Default 0.0001.
+        min_groundings: smallest number of entities X, counting c, for which the body of a rule r(X,c) must
+            hold. Default 1; AnyBURL uses 5.
+        max_bodies: largest number of bodies of each length.
+        seed: seed of the walks.
+        on_estimate: function called before the work with a text: the numbers of bodies and walks to try.
+        on_progress: function called with (bodies done, all bodies).
 
     Returns:
-        Rules r(X,Y), then those with constants.
+        Rules r(X,Y), then rules with constants.
 
     Raises:
-        ArgumentError: if an argument is out of range, there are no facts, or the walks are too many.
+        ArgumentError: if an argument is out of range, there are no facts, or there are too many walks.
 
     References:
         Meilicke et al. 2019, Anytime bottom-up rule learning for knowledge graph completion, section 4.
@@ -109,7 +109,7 @@ def mine(
     if not 0 <= min_confidence <= 1:
         raise ArgumentError("min_confidence", f"must be in [0, 1], got {min_confidence!r}.")
     if not len(graph.splits["train"]):
-        raise ArgumentError("graph", "must have triples in train to mine rules of, got none.")
+        raise ArgumentError("graph", "must have triples in train to mine rules from, got none.")
     paths = Paths(graph)
     rng = np.random.default_rng(seed)
     bodies = [body for size in range(1, length + 1) for body in _bodies(paths, size, most, rng)]
@@ -124,8 +124,8 @@ def mine(
     if total > _ALL_WALKS:
         raise ArgumentError(
             "length",
-            f"{length} with `max_bodies` {most} asks for {total:,} walks along facts, and at most "
-            f"{_ALL_WALKS:,} are looked at: make one of them smaller.",
+            f"{length} with `max_bodies` {most} needs {total:,} walks along facts, and the limit is "
+            f"{_ALL_WALKS:,}: make one of them smaller.",
         )
     found = [_cyclic(paths, bodies, least, min_confidence, on_progress or (lambda *_: None))]
     found += [_constant(paths, least, min_confidence, grounded)] if constants else []
@@ -138,7 +138,7 @@ def mine(
 
 
 def _bodies(paths: Paths, length: int, most: int, rng: np.random.Generator) -> list[Body]:
-    """Bodies up to reversal, ordered; where there are more than `most`, those that drawn walks follow."""
+    """Sorted bodies up to reversal; of more than `most`, the ones that random walks follow most often."""
     count = 2 * paths.num_relations
     if count**length // 2 <= most:
         every = np.indices((count,) * length).reshape(length, -1).T
@@ -162,7 +162,7 @@ def _bodies(paths: Paths, length: int, most: int, rng: np.random.Generator) -> l
 def _cyclic(
     paths: Paths, bodies: list[Body], least: int, confident: float, tell: Callable[[int, int], None]
 ) -> Rules:
-    """The rules r(X,Y) of these bodies."""
+    """Rules r(X,Y) with these bodies."""
     n, directed = paths.num_entities, 2 * paths.num_relations
     keys = paths.facts[:, 0] * n + paths.facts[:, 2]
     order = np.argsort(keys, kind="stable")
@@ -183,7 +183,8 @@ def _cyclic(
         cluster = _signature(at) if len(heads) else 0
         for head in heads.tolist():
             own, about = (body, head) if head < paths.num_relations else (other, paths.inverse(head))
-            # A body that is its own reversal says the same of both directions; a fact says nothing of itself.
+            # A body that is its own reversal says the same about both directions, and a fact does not support
+            # itself.
             if own != (about,) and (head < paths.num_relations or own != body):
                 fill = (-1,) * (length - len(own))
                 rows.append((about, *own, *fill, int(support[head]), counts.nnz, cluster))
@@ -195,7 +196,7 @@ def _cyclic(
 
 
 def _each(paths: Paths, bodies: list[Body]) -> Iterator[tuple[Body, sparse.csr_matrix]]:
-    """Each body with its counts; those that begin alike share the first two steps."""
+    """Each body with its counts; bodies with the same first two steps share the work on them."""
     rows, begun, two = np.arange(paths.num_entities), (), None
     for body in bodies:
         first = paths.steps[body[0]]
@@ -209,9 +210,10 @@ def _each(paths: Paths, bodies: list[Body]) -> Iterator[tuple[Body, sparse.csr_m
 
 
 def _signature(pairs: np.ndarray) -> int:
-    """The two smallest of hashed pairs: equal for two bodies about as often as the square of their overlap.
+    """Hash of a set of pairs, equal for two bodies with about the square of their overlap as probability.
 
-    By min-wise hashing (Broder 1997); overlap is the share of pairs of either body that both hold of.
+    It combines the two smallest hashed pairs, as in min-wise hashing (Broder 1997). Overlap is the share of
+    the pairs of either body for which both hold.
     """
     least = []
     for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F):
@@ -222,12 +224,12 @@ def _signature(pairs: np.ndarray) -> int:
 
 
 class Constants(NamedTuple):
-    """What is known of single entities: b(X,d) for each column, then b(X,A) for each directed relation.
+    """Properties of single entities: b(X,d) in the first columns, then b(X,A) for each directed relation.
 
     Attributes:
-        holds: [n, columns], 1 where it holds of X.
-        relation, end: of each column; end is -1 for any.
-        single: as `holds`, where X has no other fact of the relation.
+        holds: [n, columns], 1 where the property holds for X.
+        relation, end: relation and end of each column; end is -1 for any entity.
+        single: like `holds`, but only where X has no other fact of the relation.
     """
 
     holds: sparse.csr_matrix
@@ -237,7 +239,7 @@ class Constants(NamedTuple):
 
     @classmethod
     def of(cls, paths: Paths) -> "Constants":
-        """Those of a graph."""
+        """Properties of the entities of a graph."""
         n, directed = paths.num_entities, 2 * paths.num_relations
         start, relation, end = paths.facts.T
         keys, column = np.unique(relation * n + end, return_inverse=True)
@@ -255,7 +257,7 @@ class Constants(NamedTuple):
 
 
 def _constant(paths: Paths, least: int, confident: float, grounded: int) -> Rules:
-    """The rules r(X,c) <- b(X,d), r(X,c) <- b(X,A) and r(X,c)."""
+    """Rules r(X,c) <- b(X,d), r(X,c) <- b(X,A) and r(X,c)."""
     known = Constants.of(paths)
     facts = len(known.relation) - 2 * paths.num_relations
     size = np.asarray(known.holds.sum(0)).ravel().astype(np.int64)
@@ -263,7 +265,7 @@ def _constant(paths: Paths, least: int, confident: float, grounded: int) -> Rule
     columns = known.holds.tocsc()
     alone = known.single.tocsc()
     parts: list[tuple[np.ndarray, ...]] = []
-    # Of a block of heads, at most so many entries.
+    # Heads are cut into blocks of at most this many entries.
     weight = np.asarray(known.holds @ np.ones(len(size))).ravel()
     cost = np.asarray(columns[:, heads].T @ weight).ravel()
     cuts = np.flatnonzero(np.diff((np.cumsum(cost) // _BLOCK).astype(np.int64), prepend=-1))
@@ -274,7 +276,7 @@ def _constant(paths: Paths, least: int, confident: float, grounded: int) -> Rule
         head, body, support = own[met.row[enough]], met.col[enough].astype(np.int64), met.data[enough]
         bodies, support = size[body], support.astype(np.int64)
         constant, end = known.end[head], known.end[body]
-        # b(c,d) is not of an X, nor b(X,c) of an A: entities that have nothing but c leave.
+        # b(c,d) has no X other than c, and b(X,c) has no A other than c: such entities are not counted.
         bodies = bodies - _at(known.holds, constant, body)
         any_ = np.flatnonzero(end < 0)
         of_constant = known.relation[body[any_]] * paths.num_entities + constant[any_]
@@ -305,7 +307,7 @@ def _constant(paths: Paths, least: int, confident: float, grounded: int) -> Rule
 
 
 def _column_of(known: Constants, keys: np.ndarray, n: int) -> np.ndarray:
-    """The columns of these relations and ends, as relation n + end; -1 where there is none."""
+    """Columns of these keys, relation n + end; -1 where there is none."""
     facts = np.count_nonzero(known.end >= 0)
     held = known.relation[:facts] * n + known.end[:facts]
     place = np.minimum(np.searchsorted(held, keys), facts - 1)
@@ -318,7 +320,7 @@ def _at(matrix: sparse.csr_matrix, row: np.ndarray, column: np.ndarray) -> np.nd
 
 
 def spread(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(which range, number in it) of all numbers in ranges."""
+    """(Number of the range, element) for all integers in the ranges [start, stop)."""
     size = stop - start
     which = np.repeat(np.arange(len(size)), size)
     return which, np.arange(len(which)) + np.repeat(start - np.cumsum(size) + size, size)

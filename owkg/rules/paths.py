@@ -1,4 +1,4 @@
-"""Paths of a graph as sparse matrices: pairs of entities that a body joins, with object identity."""
+"""Paths of a graph as sparse matrices: pairs of entities that a body connects, with distinct entities."""
 
 from functools import cached_property
 from itertools import pairwise
@@ -13,14 +13,15 @@ Body = tuple[int, ...]
 
 
 class Paths:
-    """The train facts of a graph by directed relation: r as it is, r + R from tail to head.
+    """Train facts of a graph by directed relation: r from head to tail, r + R from tail to head.
 
-    Facts from an entity to itself, and repeated ones, are left out: variables stand for different entities.
+    Facts from an entity to itself and repeated facts are left out, because different variables stand for
+    different entities.
 
     Attributes:
-        num_entities, num_relations: of the graph.
-        facts: its distinct facts in both directions: from, directed relation, to.
-        steps: for each directed relation the matrix [n, n] of its facts.
+        num_entities, num_relations: size of the graph.
+        facts: distinct facts of the graph in both directions: start, directed relation, end.
+        steps: matrix [n, n] of the facts of each directed relation.
     """
 
     def __init__(self, graph: KnowledgeGraph) -> None:
@@ -50,22 +51,22 @@ class Paths:
 
     @cached_property
     def degrees(self) -> Int[np.ndarray, "directed entities"]:
-        """How many facts leave each entity by each directed relation."""
+        """Number of facts that leave each entity, by directed relation."""
         return np.stack([np.diff(step.indptr) for step in self.steps]).astype(np.int64)
 
     def walks(self, body: Body) -> int:
-        """Walks along the body, entities repeated or not: at most so many pairs, and as much work."""
+        """Number of walks along the body, with repeated entities, which bounds its pairs and the work."""
         count = self.degrees[body[-1]].astype(float)
         for one in reversed(body[:-1]):
             count = self.steps[one] @ count
         return int(count.sum())
 
     def counts(self, body: Body, rows: np.ndarray | None = None) -> sparse.csr_matrix:
-        """How many paths of pairwise different entities lead from each entity to each other along the body.
+        """Number of paths of distinct entities from each entity to each other entity along the body.
 
         Args:
             body: one to three directed relations.
-            rows: from which entities; None: all.
+            rows: entities at the start. None: all entities.
 
         Returns:
             Int32 counts [rows, n] without stored zeros.
@@ -75,7 +76,7 @@ class Paths:
         return self.further(first, body, begin)
 
     def further(self, first: sparse.csr_matrix, body: Body, rows: np.ndarray) -> sparse.csr_matrix:
-        """`counts` from the `rows` of the first step on."""
+        """Continuation of `counts` after the first step, for these `rows`."""
         if len(body) == 1:
             return first
         two = _without(first @ self.steps[body[1]], rows)
@@ -84,9 +85,9 @@ class Paths:
     def third(
         self, first: sparse.csr_matrix, two: sparse.csr_matrix, body: Body, rows: np.ndarray
     ) -> sparse.csr_matrix:
-        """`counts` of three steps, by those of the first two.
+        """`counts` of three steps, from the counts of the first two.
 
-        N = offdiag(A B) C - A diag(B C) + A * B' * C: walks back to the second entity leave.
+        N = offdiag(A B) C - A diag(B C) + A * B' * C, which removes walks that return to the second entity.
         """
         _, b, c = body
         if (b, c) not in self._cycles:
@@ -102,7 +103,7 @@ class Paths:
 
 
 def _without(counts: sparse.csr_matrix, rows: np.ndarray) -> sparse.csr_matrix:
-    """Counts without those from an entity to itself, and without stored zeros."""
+    """Counts without paths from an entity to itself and without stored zeros."""
     own = counts.indices == np.repeat(rows, np.diff(counts.indptr))
     if own.any():
         counts.data[own] = 0

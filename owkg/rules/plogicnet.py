@@ -1,4 +1,4 @@
-"""pLogicNet: TransE and weights of rules that teach each other."""
+"""pLogicNet: TransE and rule weights that train each other."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -20,19 +20,19 @@ from owkg.train.config import Training, training
 from owkg.train.loop import snapshots
 
 _STEPS, _RATE = 1000, 1e-4
-# Scores of TransE are logits, as its loss is of each fact and negative by itself.
+# Scores of TransE are logits, because its loss treats each fact and each negative separately.
 _TRANSE = {"dim": 64, "margin": 9.0, "batch_size": 512, "num_negatives": 64, "learning_rate": 5e-3}
 _TRANSE |= {"subsampling": False, "epochs": 100, "valid_every": 0, "checkpoint_every": 0}
-# Scores of a block of queries.
+# Number of scores in a block of queries.
 _SCORES = 2**24
 
 
 class Hidden(NamedTuple):
-    """Triples that rules give and train lacks.
+    """Triples that rules predict and train lacks.
 
     Attributes:
         key: (relation * n + head) * n + tail, increasing.
-        share: [triples, rules]: of the groundings of the triple, those by each rule.
+        share: [triples, rules]: share of each rule in the groundings of the triple.
     """
 
     key: Int[np.ndarray, "triples"]
@@ -40,13 +40,13 @@ class Hidden(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What pLogicNet ends with.
+    """Result of pLogicNet.
 
     Attributes:
-        trained: TransE.
-        hidden: the triples that rules give.
-        probability: of each, by the rules.
-        weight: of the rules.
+        trained: trained TransE.
+        hidden: triples that rules predict.
+        probability: probability of each hidden triple by the rules.
+        weight: weights of the rules.
     """
 
     trained: Trained
@@ -67,18 +67,19 @@ def plogicnet(
     on_progress: Callable[[int, int], None] | None = None,
     **mining: object,
 ) -> tuple[Rules, Learned]:
-    """The rules of pLogicNet, and what it learns with them.
+    """Rules of pLogicNet, and the TransE and weights that it learns with them.
 
-    Rules are compositions of two relations, both as they are, and r(X,Y) <- s(X,Y) or s(Y,X).
+    The rules are compositions of two relations, both in their own direction, and r(X,Y) <- s(X,Y) or s(Y,X).
 
     Args:
-        graph: whose split train is learned.
-        precision: share of a body's pairs that are facts, at least, of the rules.
-        threshold: probability by the rules from which a hidden triple joins training.
-        rounds: of expectation and maximisation.
-        seed: of everything drawn.
-        config: of the training of TransE; None: by self-adversarial negatives.
-        on_progress: told how many rounds are done, and of how many.
+        graph: graph whose split train is learned.
+        precision: smallest share of the pairs of a rule's body that are facts, in [0, 1]. Default 0.6.
+        threshold: probability by the rules from which a hidden triple joins the training, in [0, 1]. Default
+            0.7.
+        rounds: rounds of expectation and maximisation. Default 2.
+        seed: seed of everything random.
+        config: configuration of the training of TransE. None: with self-adversarial negatives.
+        on_progress: function called with (rounds done, all rounds).
         **mining: arguments of `mine`.
 
     Raises:
@@ -112,7 +113,7 @@ def _learned(
     rounds: int,
     on_progress: Callable[[int, int], None] | None,
 ) -> Iterator[Learned]:
-    """What each round ends with."""
+    """Result of each round."""
     hidden = hidden_of(graph, rules)
     weight, added = rules.support / rules.bodies, np.empty((0, 3), np.int32)
     n = graph.num_entities
@@ -132,7 +133,7 @@ def _learned(
 
 
 def hidden_of(graph: KnowledgeGraph, rules: Rules) -> Hidden:
-    """The triples that rules r(X,Y) give beside the facts of train."""
+    """Triples that rules r(X,Y) predict and that are not facts of train."""
     n, applied = graph.num_entities, Applied(graph, rules)
     heads = np.unique(rules.head)
     queries = Queries(np.tile(np.arange(n), len(heads)), np.repeat(heads, n))
@@ -145,7 +146,7 @@ def hidden_of(graph: KnowledgeGraph, rules: Rules) -> Hidden:
 
 
 def gradient(hidden: Hidden, weight: np.ndarray, annotated: np.ndarray) -> Float[np.ndarray, "rules"]:
-    """Of the cross-entropy of the rules' probabilities under the annotations, summed over hidden triples."""
+    """Gradient of the cross-entropy of rule probabilities under annotations, summed over hidden triples."""
     return hidden.share.T @ (_sigmoid(hidden.share @ weight) - annotated)
 
 
@@ -159,16 +160,17 @@ def joined(
     top: int = 100,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Predictions:
-    """The best answers of TransE, ordered by its score + balance * probability by the rules.
+    """Best answers by the score of TransE + balance * probability by the rules.
 
-    A triple that no rule gives has the probability 0.5. The entity of a query answers it only where train
-    has a fact of the relation from an entity to itself.
+    A triple that no rule predicts has the probability 0.5. The entity of a query can be its answer only if
+    train has a fact of the relation from an entity to itself.
 
     Args:
-        graph, rules, learned: as `plogicnet` has them.
-        queries: increasing by relation.
-        balance: weight of the probability; the score of TransE is the logit of its own.
-        top, on_progress: as of `owkg.rules.predict`.
+        graph, rules, learned: graph, and the results of `plogicnet` for it.
+        queries: queries, increasing by relation.
+        balance: weight of the probability; the score of TransE is the logit of its own probability. Default
+            1.
+        top, on_progress: arguments of `owkg.rules.predict`.
     """
     n, count, found = graph.num_entities, graph.num_relations, []
     applied = Applied(graph, rules)

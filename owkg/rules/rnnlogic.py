@@ -1,4 +1,4 @@
-"""RNNLogic: a recurrent network that proposes rules, and weights of rules that choose among them."""
+"""RNNLogic: a recurrent network that proposes rules, and rule weights that select among them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,24 +19,24 @@ from owkg.rules.mine import Rules, mine
 from owkg.rules.paths import Paths
 from owkg.rules.scores import Applied, Predictions, Queries, best_of, known_of, queries_of
 
-# Share of the target that all answers of a query have; the rest is the own answer's.
+# Share of the target that all answers of a query have; the rest belongs to the answer of the fact itself.
 _ALL = 0.2
-# Weight of the generator's log-probability beside H.
+# Weight of the generator's log-probability, which is added to H.
 _PRIOR = 1e-3
 _RATE, _GENERATOR_RATE, _WIDTH, _STEPS = 0.01, 0.01, 64, 300
-# Entries (pair of query and answer, rule) that are held at a time.
+# Largest number of entries (pair of query and answer, rule) in memory.
 _ENTRIES = 400_000_000
 Params = dict[str, Array]
 
 
 class Features(NamedTuple):
-    """What rules give to queries, as numbers of paths.
+    """Numbers of paths by which rules lead from queries to answers.
 
     Attributes:
-        paths: [pairs, 2 rules]: of each rule for tails, then of each for heads.
-        query: of the pair; increasing.
-        answer: of the pair.
-        columns: 2 rules.
+        paths: [pairs, 2 rules]: paths of each rule for tails, then of each rule for heads.
+        query: query of each pair, increasing.
+        answer: answer of each pair.
+        columns: number of columns, 2 rules.
     """
 
     paths: sparse.csr_matrix
@@ -57,22 +57,24 @@ def rnnlogic(
     on_progress: Callable[[int, int], None] | None = None,
     **mining: object,
 ) -> tuple[Rules, Float[np.ndarray, "2 rules"]]:
-    """The rules r(X,Y) that RNNLogic ends with, and their weights for tails and for heads.
+    """Rules r(X,Y) of RNNLogic, and their weights for tails and for heads.
 
-    score(answer) = sum over rules of weight * paths along the body, 0 where there is none.
+    score(answer) = sum over rules of weight * paths along the body, and 0 without paths.
 
-    The rules of the first round are the most confident that `mine` finds, those of later ones drawn from the
-    generator, twice as many as are chosen. A rule serves both directions of its relation, with a weight for
-    each. As variables stand for different entities, no path leads over the fact that is asked for.
+    The rules of the first round are the most confident rules of `mine`; in later rounds the generator
+    proposes twice as many rules as are kept. A rule serves both directions of its relation, with a weight for
+    each direction. Because different variables stand for different entities, no path uses the fact that the
+    query asks for.
 
     Args:
-        graph: whose split train is learned.
-        per_relation: rules of a relation that are kept.
-        rounds: of expectation and maximisation.
-        steps: of the predictor in each round; the last predictor takes twice as many.
-        length: of bodies, at most 3.
-        seed: of everything drawn.
-        on_progress: told how many rounds are done, and of how many.
+        graph: graph whose split train is learned.
+        per_relation: rules to keep per relation. Default 100.
+        rounds: rounds of expectation and maximisation. Default 3.
+        steps: training steps of the predictor in each round; the last predictor takes twice as many. Default
+            300.
+        length: largest length of bodies, 1 to 3. Default 2.
+        seed: seed of everything random.
+        on_progress: function called with (rounds done, all rounds).
         **mining: arguments of `mine`.
 
     Raises:
@@ -86,7 +88,7 @@ def rnnlogic(
     found = mine(graph, length=length, constants=False, seed=seed, **mining)  # pyright: ignore[reportArgumentType]
     if not len(found.head):
         raise ArgumentError(
-            "min_confidence", "leaves no rule r(X,Y) of this graph: make it or `min_support` smaller."
+            "min_confidence", "leaves no rule r(X,Y) for this graph: make it or `min_support` smaller."
         )
     paths, generator = Paths(graph), Generator(graph.num_relations, length, seed)
     found = found.some(best_of_each(found.head, found.confidence, 2 * per_relation))
@@ -121,7 +123,7 @@ def weighted(
     top: int = 100,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Predictions:
-    """The best answers of weighted rules to queries; arguments as of `owkg.rules.predict`."""
+    """Best answers of weighted rules to queries; arguments as in `owkg.rules.predict`."""
     n, found = graph.num_entities, []
     applied = Applied(graph, rules)
     size = max(1, 2**25 // n)
@@ -142,7 +144,7 @@ def weighted(
 def features_of(
     graph: KnowledgeGraph, rules: Rules, queries: Queries, applied: Applied | None = None
 ) -> Features:
-    """The paths that rules r(X,Y) find from queries to answers; ArgumentError if they are too many."""
+    """Paths along rules r(X,Y) from queries to answers; ArgumentError if there are too many."""
     n, count, parts, total = graph.num_entities, len(rules.head), [], 0
     for given in (applied or Applied(graph, rules)).to(queries):
         inverse = queries.relation[given.query] >= graph.num_relations
@@ -150,7 +152,7 @@ def features_of(
         if (total := total + len(given.rule)) > _ENTRIES:
             raise ArgumentError(
                 "per_relation",
-                f"must be smaller: rules give more than {_ENTRIES:,} answers to queries of train.",
+                f"must be smaller: the rules give more than {_ENTRIES:,} answers to queries of train.",
             )
     none = (np.empty(0, np.int64),) * 3
     key, column, value = map(np.concatenate, zip(none, *parts, strict=True))
@@ -161,7 +163,7 @@ def features_of(
 
 
 def targets(graph: KnowledgeGraph, queries: Queries, features: Features) -> Float[np.ndarray, "pairs"]:
-    """The target of each pair, added up over the facts of its query."""
+    """Target of each pair, summed over the facts of its query."""
     facts = _facts(graph, queries)
     own = np.asarray(facts[features.query, features.answer]).ravel().astype(bool)
     return own * (_ALL * np.diff(facts.indptr)[features.query] + 1 - _ALL)
@@ -180,7 +182,7 @@ def _facts(graph: KnowledgeGraph, queries: Queries) -> sparse.csr_matrix:
 def gradient(
     features: Features, target: Float[np.ndarray, "pairs"], weight: np.ndarray, num_entities: int
 ) -> tuple[float, np.ndarray]:
-    """Cross-entropy of the softmax over all entities, the mean over facts that are reached; its gradient."""
+    """Cross-entropy of the softmax over all entities, averaged over reached facts, and its gradient."""
     paths, query, *_ = features
     score = paths @ weight
     starts = np.flatnonzero(np.diff(query, prepend=-1))
@@ -197,7 +199,7 @@ def gradient(
 def fitted(
     features: Features, target: Float[np.ndarray, "pairs"], num_entities: int, steps: int
 ) -> Float[np.ndarray, "2 rules"]:
-    """The weights after so many steps of Adam from 0, each over all facts."""
+    """Weights after `steps` steps of Adam from 0, each over all facts."""
     weight = np.zeros(features.columns, np.float32)
     adam = optax.adam(_RATE)
     state, update = adam.init(weight), jax.jit(adam.update)
@@ -210,7 +212,7 @@ def fitted(
 def worths(
     graph: KnowledgeGraph, rules: Rules, queries: Queries, features: Features, weight: np.ndarray
 ) -> Float[np.ndarray, "rules"]:
-    """H of each rule: its score of the answer less the mean over all reached ones, averaged over facts."""
+    """H of each rule: its score of the answer minus its mean over reached answers, averaged over facts."""
     facts = _facts(graph, queries)
     asked = np.diff(facts.indptr)
     own = np.asarray(facts[features.query, features.answer]).ravel()
@@ -222,14 +224,14 @@ def worths(
 
 
 def best_of_each(head: np.ndarray, value: np.ndarray, most: int) -> np.ndarray:
-    """Places of the largest values of each relation, by relation, the largest first."""
+    """Places of the `most` largest values of each relation, sorted by relation, the largest first."""
     order = np.lexsort((-value, head))
     first = np.searchsorted(head[order], head[order])
     return order[np.arange(len(order)) - first < most]
 
 
 def softmax_of_each(head: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """exp(value), shares of their relation."""
+    """Softmax of the values within each relation."""
     top = np.full(head.max() + 1, -np.inf)
     np.maximum.at(top, head, value)
     share = np.exp(value - top[head])
@@ -237,7 +239,7 @@ def softmax_of_each(head: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def scored(paths: Paths, head: np.ndarray, body: np.ndarray) -> Rules:
-    """These rules r(X,Y), without those of which no fact is an example."""
+    """These rules r(X,Y), without rules that no fact supports."""
     rows = []
     bodies, which = np.unique(body, axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
@@ -255,7 +257,7 @@ def scored(paths: Paths, head: np.ndarray, body: np.ndarray) -> Rules:
 
 
 class Generator:
-    """An LSTM over the relation of the head, the directed relations of the body, and an end."""
+    """LSTM over the relation of the head, the directed relations of the body, and an end token."""
 
     def __init__(self, num_relations: int, length: int, seed: int) -> None:
         self.relations, self.length, self.key = num_relations, length, jax.random.key(seed)
@@ -270,12 +272,12 @@ class Generator:
         self.rounds = 0
 
     def log_probability(self, head: np.ndarray, body: np.ndarray) -> Float[np.ndarray, "rules"]:
-        """Of each body, given the head."""
+        """Log-probability of each body, given the head."""
         found = _log_probability(self.params, *self._padded(head, body))
         return np.asarray(found)[: len(head)].astype(float)
 
     def _padded(self, head: np.ndarray, body: np.ndarray) -> tuple[Array, Array]:
-        """(heads, tokens that follow them) of a power of two of rules, so that few shapes are compiled."""
+        """(Heads, tokens that follow them), padded to a power of two so that few shapes are compiled."""
         more = (1 << (len(head) - 1).bit_length()) - len(head)
         tokens = np.where(body < 0, 2 * self.relations, body)
         wide = (0, more), (0, self.length - body.shape[1])
@@ -284,14 +286,14 @@ class Generator:
         return jnp.asarray(np.pad(head, (0, more))), jnp.asarray(tokens)
 
     def learn(self, head: np.ndarray, body: np.ndarray, weight: np.ndarray) -> None:
-        """Trains on weighted rules, from the parameters so far."""
+        """Trains on weighted rules, starting from the current parameters."""
         heads, tokens = self._padded(head, body)
         share = np.zeros(len(heads), np.float32)
         share[: len(head)] = weight / weight.sum()
         self.params = _learned(self.params, heads, tokens, jnp.asarray(share), steps=_STEPS)
 
     def drawn(self, count: int, *, likeliest: bool) -> tuple[np.ndarray, np.ndarray]:
-        """(head, body) of so many different rules of each relation, drawn, or the likeliest in the beam.
+        """(Head, body) of `count` different rules of each relation, at random or the likeliest in the beam.
 
         References:
             Kool et al. 2019, Stochastic beams and where to find them, section 4 and appendix B.3.
@@ -305,7 +307,7 @@ class Generator:
 
 
 def _step(params: Params, token: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
-    """(log-probabilities of the next token, state) of an LSTM after a token."""
+    """(Log-probabilities of the next token, state) of an LSTM after a token."""
     hidden, cell = state
     gates = jnp.concatenate([params["token"][token], hidden], axis=-1) @ params["cell"] + params["bias"]
     keep, take, give, new = jnp.split(gates, 4, axis=-1)
@@ -315,7 +317,7 @@ def _step(params: Params, token: Array, state: tuple[Array, Array]) -> tuple[Arr
 
 
 def _next(logits: Array, first: bool, ended: Array) -> Array:
-    """Log-probabilities: no body is empty, and after an end come ends."""
+    """Log-probabilities of the next token: no body is empty, and after an end only ends follow."""
     end = logits.shape[-1] - 1
     logits = logits.at[..., end].set(-jnp.inf) if first else logits
     only_end = jnp.where(jnp.arange(end + 1) == end, 0.0, -jnp.inf)
@@ -356,7 +358,7 @@ def _learned(params: Params, head: Array, targets: Array, share: Array, steps: i
 
 @partial(jax.jit, static_argnames=("relations", "length", "count"))
 def _beam(params: Params, relations: int, length: int, count: int, key: Array | None) -> tuple[Array, Array]:
-    """(bodies [relations, beam, length], values by which they were chosen; -inf: none)."""
+    """(Bodies [relations, beam, length], values that selected them, with -inf for none)."""
     size = 2 * relations + 1
     token = jnp.arange(relations)[:, None]
     state, chance = _begin(token.shape), jnp.zeros(token.shape)

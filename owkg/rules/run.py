@@ -1,4 +1,4 @@
-"""Runs of the table model: answers of rules, or of another system, in a folder as of training."""
+"""Runs of the table model, with answers of rules or of another system, in a folder like a run of training."""
 
 import time
 import warnings
@@ -32,7 +32,7 @@ from owkg.train.state import State, direction
 from owkg.train.validation import validator
 
 RULES = "rules.parquet"
-# What `rules.parquet` holds beside the rule in words.
+# Columns of `rules.parquet` in addition to the rule in words.
 _WEIGHTS = ("weight_of_tails", "weight_of_heads")
 _COLUMNS = ("support", "bodies", "confidence", "head", "body", "constant", "end", "cluster")
 
@@ -40,12 +40,12 @@ Progress = Callable[[str], Callable[[int, int], None]]
 
 
 class Learnt(NamedTuple):
-    """What a system makes of a graph.
+    """Rules that a system learns from a graph, and how they answer queries.
 
     Attributes:
-        rules: its rules, in the order in which they are written.
-        weights: of the rules, for tails and for heads; None: they have their confidence alone.
-        answers: from queries, `top` and `on_progress`, as of `predict`, to predictions.
+        rules: rules of the system, in the order in which they are written.
+        weights: weights of the rules for tails and for heads. None: the rules have only a confidence.
+        answers: function from (queries, `top`, `on_progress`), as in `predict`, to predictions.
     """
 
     rules: Rules
@@ -54,12 +54,13 @@ class Learnt(NamedTuple):
 
 
 class System(NamedTuple):
-    """A system of rules.
+    """System of rules.
 
     Attributes:
-        learn: from the graph, settings by name, `on_estimate` of `mine`, and what gives progress a title.
-        settings: that it takes, and other systems do not.
-        told: whether `explain` can tell why its answers stand where they are.
+        learn: function from (graph, settings by name, `on_estimate` of `mine`, function from a title to a
+            progress callback) to `Learnt`.
+        settings: settings that only this system takes.
+        told: whether `explain` can give the reasons for the order of its answers.
     """
 
     learn: Callable[[KnowledgeGraph, Mapping[str, Any], Callable[[str], None] | None, Progress], Learnt]
@@ -68,13 +69,13 @@ class System(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What became of rules or predictions.
+    """Numbers of a written run.
 
     Attributes:
-        rules: how many.
-        queries: how many have an answer.
-        predictions: answers.
-        valid: metrics of the split valid; empty without one.
+        rules: number of rules.
+        queries: number of queries with an answer.
+        predictions: number of answers.
+        valid: metrics on the split valid; empty without this split.
     """
 
     rules: int
@@ -100,17 +101,17 @@ def rules_run(
     """Mines or learns rules of a graph, and writes their answers as the folder of a run.
 
     Args:
-        graph: whose split train is looked at.
-        folder: to write.
-        settings: arguments of `mine`, and those that the system takes, by name.
-        system: one of `SYSTEMS`.
-        top: as of `predict`.
-        splits: whose queries are answered; none: valid and test, as far as they are there; "all": the queries
-            of every entity and relation.
-        graph_folder, reading: where the graph comes from, and how it was read there.
-        overwrite: whether a run that is there may be replaced.
-        on_estimate: as of `mine`.
-        progress: from a title to what is told how much is done, and of how much.
+        graph: graph whose split train is used.
+        folder: folder to write.
+        settings: arguments of `mine` and settings of the system, by name.
+        system: one of `SYSTEMS`. Default "rules".
+        top: number of answers to keep per query, as in `predict`. Default 100.
+        splits: splits whose queries are answered; ["all"]: the queries of every entity and relation. None:
+            valid and test, where the graph has them.
+        graph_folder, reading: folder of the graph, and options with which it was read.
+        overwrite: allow replacing an existing run.
+        on_estimate: argument of `mine`.
+        progress: function from a title to a progress callback.
 
     Raises:
         ArgumentError: if an argument is out of range, or there are no rules.
@@ -124,7 +125,7 @@ def rules_run(
         learnt = SYSTEMS[system].learn(graph, settings, on_estimate, tell)
         found = learnt.answers(asked, top=top, on_progress=tell("Answering queries"))
         if not len(found.query):
-            raise ArgumentError("splits", "must hold a query that some rule answers, got none.")
+            raise ArgumentError("splits", "must have a query that some rule answers, got none.")
         return write(asked, found, learnt)
 
 
@@ -137,16 +138,17 @@ def predictions_run(
     reading: Reading | None = None,
     overwrite: bool = False,
 ) -> Made:
-    """Writes the answers in a file of predictions (AnyBURL, PyClause) or another run as the folder of a run.
+    """Writes the answers in a prediction file (AnyBURL, PyClause) or run file as the folder of a run.
 
     Args:
-        graph: whose labels the file uses.
-        folder: to write.
-        path: as `owkg.ir.trec.read_run` takes it, of one system.
-        graph_folder, reading, overwrite: as of `rules_run`.
+        graph: graph with the labels of the file.
+        folder: folder to write.
+        path: file with one system, in a format of `owkg.ir.trec.read_run`.
+        graph_folder, reading, overwrite: arguments of `rules_run`.
 
     Raises:
-        ValueError: naming file and line, if the file is none, or has a label that the graph has not.
+        ValueError: if the file is invalid, or has a label that is not in the graph; the message names file
+            and line.
     """
     frame = read_run(path)
     if (tags := frame["tag"].n_unique()) > 1:
@@ -191,7 +193,7 @@ def _new(
     *,
     overwrite: bool,
 ) -> Iterator[Callable[[Queries, Predictions, Learnt | None], Made]]:
-    """Yields what writes answers, and the rules that they come from, into the folder of a run."""
+    """Yields a function that writes answers, and the rules behind them, into the folder of a run."""
     config = training("table", valid_every=0)
     how = reading or Reading()
     started = time.perf_counter()
@@ -201,7 +203,7 @@ def _new(
 
         def write(asked: Queries, found: Predictions, learnt: Learnt | None) -> Made:
             number = asked.relation * graph.num_entities + asked.entity
-            # What others were asked and could not answer is not in their files.
+            # Files of other systems do not list queries that the system could not answer.
             whole = None if learnt is None else number
             trained = table_of(number[found.query], found.answer, found.score, whole, **graph.sizes)
             state = State(
@@ -216,7 +218,7 @@ def _new(
                 rule_table(learnt, graph).write_parquet(place / RULES)
             seconds = time.perf_counter() - started
             valid = validator(graph, config)(trained) if len(graph.splits.get("valid", ())) else {}
-            # The path of the run has one row; nothing had a loss.
+            # The path of the run has one row, without a loss.
             row: Row = {"step": 1, "epoch": 1.0, "loss": None, "seconds": seconds}
             row |= {"examples_per_s": len(graph.splits["train"]) / seconds}
             row |= {f"valid_{name}": value for name, value in valid.items()}
@@ -228,7 +230,7 @@ def _new(
 
 
 def _splits(graph: KnowledgeGraph, splits: list[str] | None) -> list[str] | None:
-    """The splits whose queries are answered; None: every query."""
+    """Splits whose queries are answered; None: every query."""
     if splits == ["all"]:
         return None
     found = [name for name in ("valid", "test") if name in graph.splits] if splits is None else splits
@@ -237,12 +239,12 @@ def _splits(graph: KnowledgeGraph, splits: list[str] | None) -> list[str] | None
             "splits", f"must be all or splits of the graph, {', '.join(graph.splits)}, got {unknown[0]!r}."
         )
     if not sum(len(graph.splits[name]) for name in found):
-        raise ArgumentError("splits", "must have triples, got none of them; all asks every query.")
+        raise ArgumentError("splits", "must have triples, got none; `all` answers every query.")
     return found
 
 
 def rule_table(learnt: Learnt, graph: KnowledgeGraph) -> pl.DataFrame:
-    """Rules with their words, such as r(X,Y) <- a(X,A), b(A,Y), for people; the other columns as `Rules`."""
+    """Rules in words, such as r(X,Y) <- a(X,A), b(A,Y), with the columns of `Rules`."""
     rules, weights = learnt.rules, learnt.weights
     columns = rules._asdict() | {"confidence": rules.confidence, "rule": rule_words(rules, graph)}
     held = {} if weights is None else dict(zip(_WEIGHTS, weights, strict=True))
@@ -272,14 +274,14 @@ def rule_words(rules: Rules, graph: KnowledgeGraph) -> list[str]:
 
 
 def read_rules(folder: Path) -> tuple[Rules, Float[np.ndarray, "2 rules"] | None]:
-    """The rules of a run, and their weights for tails and for heads if they have any.
+    """Rules of a run, and their weights for tails and for heads, or None.
 
     Raises:
-        ValueError: if it has none, or they are not as `owkg rules` writes them.
+        ValueError: if the run has no rules, or the file is not one that `owkg rules` wrote.
     """
     path = folder / RULES
     if not path.is_file():
-        raise ValueError(f"{folder}: holds no {RULES}; owkg rules writes it where it mines rules.")
+        raise ValueError(f"{folder}: has no {RULES}; owkg rules writes it when it mines rules.")
     try:
         frame = pl.read_parquet(path, glob=False)
         body = np.array(frame["body"].to_list(), np.int64)
@@ -295,32 +297,32 @@ def read_rules(folder: Path) -> tuple[Rules, Float[np.ndarray, "2 rules"] | None
 def explain(
     folder: Path, query: str, graph: KnowledgeGraph, *, answers: int = 10, most: int = 5
 ) -> pl.DataFrame:
-    """The best answers of the rules of a run to a query, and the rules that give each, best first.
+    """Best answers of the rules of a run to a query, with the rules that give each answer, best first.
 
     Args:
-        folder: of a run that `rules_run` wrote.
-        query: head|relation|? or ?|relation|tail.
-        graph: that the rules were mined of.
-        answers: how many; facts of train are among them.
-        most: rules of each answer.
+        folder: folder of a run that `rules_run` wrote.
+        query: query as head|relation|? or ?|relation|tail.
+        graph: graph from which the rules were mined.
+        answers: number of answers, including facts of train. Default 10.
+        most: largest number of rules per answer. Default 5.
 
     Returns:
-        Columns place, answer, known (a fact of train), rule, support, bodies, confidence and rules, how many
-        give the answer. Of rules with weights also adds: weight * paths to the answer, by which they are
-        ordered.
+        Columns place, answer, known (whether it is a fact of train), rule, support, bodies, confidence and
+        rules (how many give the answer). Rules with weights also have the column adds, weight * paths to the
+        answer, and are sorted by it.
 
     Raises:
-        ValueError: if the query or a label is none of the graph, or the graph has other facts than the run.
+        ValueError: if the query or a label is not in the graph, or the graph has other facts than the run.
     """
     noted = require_unchanged(folder)
     rules, weights = read_rules(folder)
     how: dict[str, Any] = noted["rules"]
     if not SYSTEMS[how["system"]].told:
         raise ArgumentError(
-            "run", f"must be of rules that give scores: {how['system']} orders answers by embeddings too."
+            "run", f"must have rules that give scores, got {how['system']}, which also uses embeddings."
         )
     if noted["facts_sha256"] != facts_checksums(graph):
-        raise ArgumentError("kg", f"must have the facts that the rules of {folder} were mined of.")
+        raise ArgumentError("kg", f"must have the facts from which the rules of {folder} were mined.")
     asked = _asked(graph, query)
     given = list(Applied(graph, rules).to(asked))
     answer, rule, count = (
@@ -369,7 +371,7 @@ def _asked(graph: KnowledgeGraph, query: str) -> Queries:
 
 
 def _answers(graph: KnowledgeGraph, asked: Queries) -> list[int]:
-    """The answers to one query that are facts of train."""
+    """Answers to one query that are facts of train."""
     (entity,), (relation,) = asked.entity.tolist(), asked.relation.tolist()
     head, to = (0, 2) if relation < graph.num_relations else (2, 0)
     train = graph.splits["train"]
@@ -391,7 +393,7 @@ def _mined(
     )
     if not len(rules.head):
         raise ArgumentError(
-            "min_confidence", "leaves no rule of this graph: make it or `min_support` smaller."
+            "min_confidence", "leaves no rule for this graph: make it or `min_support` smaller."
         )
     rules = rules.some(np.argsort(-rules.confidence, kind="stable"))
     return Learnt(rules, None, partial(predict, graph, rules, aggregate=aggregate))

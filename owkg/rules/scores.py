@@ -1,4 +1,4 @@
-"""Answers that rules give to queries, and the order in which they put them."""
+"""Answers that rules give to queries, and their order."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -12,20 +12,20 @@ from owkg.rules.mine import Constants, Rules, spread
 from owkg.rules.paths import Paths
 
 AGGREGATIONS = ("maximum", "noisy-or", "non-redundant-noisy-or")
-# Scores of a block of queries, and answers by single rules before they are sorted.
+# Number of scores in a block of queries, and number of answers by single rules before they are sorted.
 _SCORES, _ENTRIES = 2**25, 2**24
-# A body that holds of more entities X does not answer which X it is.
+# A body that holds for more entities X does not tell which X is the answer.
 _MOST_ANSWERS = 1000
-# The best rules of an answer that are compared.
+# Number of best rules of an answer to compare.
 _COMPARED = 64
 
 
 class Queries(NamedTuple):
-    """Queries by the entity that is given and the directed relation to the answer.
+    """Queries by the given entity and the directed relation to the answer.
 
     Attributes:
-        entity: given.
-        relation: r where the tail is asked for, r + R where the head is.
+        entity: given entity.
+        relation: r if the tail is asked for, r + R if the head is.
     """
 
     entity: Int[np.ndarray, "queries"]
@@ -39,7 +39,7 @@ class Given(NamedTuple):
         query: number of the query.
         answer: entity.
         rule: number of the rule.
-        paths: along the body of a rule r(X,Y); else 1.
+        paths: number of paths along the body of a rule r(X,Y); 1 for other rules.
     """
 
     query: Int[np.ndarray, "entries"]
@@ -49,12 +49,12 @@ class Given(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """Answers to queries, best first, those of a query together.
+    """Answers to queries, grouped by query, best first.
 
     Attributes:
         query: number of the query, increasing.
         answer: entity.
-        score: 1 for the worst answers of a query, equal for equals, one more for each better group.
+        score: 1 for the worst answers of a query, and one more for each better group of tied answers.
     """
 
     query: Int[np.ndarray, "predictions"]
@@ -63,7 +63,7 @@ class Predictions(NamedTuple):
 
 
 def queries_of(graph: KnowledgeGraph, splits: list[str] | None) -> Queries:
-    """The queries of the triples of some splits, each once; None: of every entity and relation."""
+    """Distinct queries of the triples of some splits; None: the queries of every entity and relation."""
     n, count = graph.num_entities, graph.num_relations
     if splits is None:
         keys = np.arange(2 * count * n, dtype=np.int64)
@@ -85,31 +85,31 @@ def predict(
     top: int = 100,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Predictions:
-    """The best answers of rules to queries.
+    """Best answers of rules to queries.
 
-    "maximum" compares the confidences of all rules that give an answer, best first, and then how often the
-    entity is in train; "noisy-or" is 1 - prod(1 - confidence); "non-redundant-noisy-or" takes only the most
-    confident of rules whose bodies hold of nearly the same pairs, as their `cluster` says. A rule r(X,c)
-    whose body holds of more than 1,000 entities gives c as an answer, and no X. The 64 best rules of an
-    answer are compared.
+    With "maximum", answers are ordered by the confidences of the rules that give them, the best first and at
+    most 64, and then by how often the entity is in train. "noisy-or" is 1 - prod(1 - confidence).
+    "non-redundant-noisy-or" uses only the most confident of the rules in a `cluster`, whose bodies hold for
+    nearly the same pairs. A rule r(X,c) whose body holds for more than 1,000 entities predicts c as an
+    answer, but no X.
 
     Args:
-        graph: whose split train the bodies are looked up in.
-        rules: of this graph.
-        queries: increasing by relation.
-        aggregate: one of `AGGREGATIONS`.
-        top: answers to a query that are kept, those that tie with the last too. Facts of train that stand no
-            lower are kept beside them.
-        on_progress: told how many queries are done, and of how many.
+        graph: graph whose split train is used to evaluate the bodies.
+        rules: rules of this graph.
+        queries: queries, increasing by relation.
+        aggregate: one of `AGGREGATIONS`. Default "maximum".
+        top: number of answers to keep per query, plus ties with the last. Facts of train that rank at least
+            as high are kept in addition. Default 100.
+        on_progress: function called with (queries done, all queries).
 
     Returns:
         The answers that some rule gives.
 
     Raises:
-        ArgumentError: if there is no such aggregation.
+        ArgumentError: if the aggregation is unknown.
 
     References:
-        Meilicke et al. 2019; Ott et al. 2021, SAFRAN, section 3, for the noisy-or.
+        Meilicke et al. 2019; for the noisy-or, Ott et al. 2021, SAFRAN, section 3.
     """
     if aggregate not in AGGREGATIONS:
         raise ArgumentError("aggregate", f"must be one of {', '.join(AGGREGATIONS)}, got {aggregate!r}.")
@@ -154,7 +154,7 @@ def known_of(applied: "Applied", queries: Queries, query: np.ndarray, answer: np
 
 
 class Applied:
-    """Rules of a graph, ready to answer queries."""
+    """Rules of a graph, indexed to answer queries."""
 
     def __init__(self, graph: KnowledgeGraph, rules: Rules) -> None:
         self.paths, self.rules = Paths(graph), rules
@@ -166,7 +166,7 @@ class Applied:
         order = np.lexsort((rules.head[own], which.ravel()))
         self.bodies = [tuple(int(one) for one in body if one >= 0) for body in bodies]
         self.of_body = np.split(own[order], np.searchsorted(which.ravel()[order], np.arange(1, len(bodies))))
-        # Rules with constants by head relation and column, and by head relation and constant.
+        # Rules with constants are indexed by head relation and column, and by head relation and constant.
         self.constant = np.flatnonzero((rules.constant >= 0) & (rules.body[:, 0] >= 0))
         body, end, head = rules.body[self.constant, 0], rules.end[self.constant], rules.head[self.constant]
         facts = len(self.known.relation) - directed
@@ -182,7 +182,7 @@ class Applied:
         self.fact_keys = np.sort(_keys(start, relation, end, n))
 
     def to(self, queries: Queries) -> Iterator[Given]:
-        """The answers of each rule, a body or kind at a time."""
+        """Answers of each rule, one body or kind of rule at a time."""
         paths, rules, n = self.paths, self.rules, self.paths.num_entities
         entity, relation = queries
         asked = np.bincount(relation, minlength=self.directed) > 0
@@ -223,7 +223,7 @@ class Applied:
     def _allowed(
         self, queries: Queries, query: np.ndarray, answer: np.ndarray, rule: np.ndarray, x: np.ndarray | None
     ) -> Given:
-        """Without answers that are the entity of the query, and those of b(x,A) where A can only be c."""
+        """Answers other than the entity of the query, and without b(x,A) where A can only be c."""
         good = answer != queries.entity[query]
         if x is not None:
             any_ = np.flatnonzero(self.rules.end[rule] < 0)
@@ -237,14 +237,14 @@ class Applied:
 
 
 class _Index:
-    """Where keys stand in an array."""
+    """Positions of keys in an array."""
 
     def __init__(self, keys: np.ndarray) -> None:
         self.order = np.argsort(keys, kind="stable")
         self.sorted = keys[self.order]
 
     def of(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(which of the keys, a place of it), for all places."""
+        """(Number of the key, position) for all positions of the keys."""
         start, stop = (np.searchsorted(self.sorted, keys, side) for side in ("left", "right"))
         which, place = spread(start, stop)
         return which, self.order[place]
@@ -253,9 +253,9 @@ class _Index:
 def _merged(
     held: np.ndarray, pending: list[Given], n: int, place: np.ndarray, aggregate: str, cluster: np.ndarray
 ) -> np.ndarray:
-    """(query n + answer) rules + place of the rule, of all entries that count, increasing.
+    """(query n + answer) rules + place of the rule, for all entries that count, increasing.
 
-    `place` of each rule is by confidence, the best first; `cluster` is by place.
+    `place` ranks the rules by confidence, the best first; `cluster` is in this order.
     """
     count = len(place)
     keys = [(one.query.astype(np.int64) * n + one.answer) * count + place[one.rule] for one in pending]
@@ -273,7 +273,7 @@ def _merged(
 
 
 def _refined(group: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Groups divided by value, increasing; a group's number is how many stand in groups before it."""
+    """Groups split by increasing value; the number of a group is how many elements come before it."""
     order = np.lexsort((value, group))
     group, value = group[order], value[order]
     first = np.flatnonzero(np.diff(group, prepend=-1))
@@ -285,7 +285,7 @@ def _refined(group: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _by_maximum(query: np.ndarray, starts: np.ndarray, confidence: np.ndarray) -> np.ndarray:
-    """Numbers of groups of answers that are equal, from the worst to the best, query by query."""
+    """Numbers of the groups of tied answers, from the worst to the best, query by query."""
     stops = np.append(starts[1:], len(confidence))
     group = np.searchsorted(query, query)
     active, step = np.arange(len(group)), 0
@@ -301,7 +301,7 @@ def _by_maximum(query: np.ndarray, starts: np.ndarray, confidence: np.ndarray) -
 
 
 def _by_product(query: np.ndarray, starts: np.ndarray, confidence: np.ndarray) -> np.ndarray:
-    """As `_by_maximum`, by 1 - prod(1 - confidence)."""
+    """Group numbers as in `_by_maximum`, by 1 - prod(1 - confidence)."""
     if not len(starts):
         return query
     return _refined(np.searchsorted(query, query), -np.add.reduceat(np.log1p(-confidence), starts))
@@ -310,7 +310,7 @@ def _by_product(query: np.ndarray, starts: np.ndarray, confidence: np.ndarray) -
 def best_of(
     pairs: np.ndarray, group: np.ndarray, known: np.ndarray, n: int, top: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(query, answer, score) of the best `top` answers to each query that are not known, and what ties."""
+    """(Query, answer, score) of the best `top` unknown answers per query, with ties and known answers."""
     query = pairs // n
     order = np.lexsort((pairs % n, -group, query))
     query, group, known, answer = query[order], group[order], known[order], (pairs % n)[order]
@@ -318,7 +318,7 @@ def best_of(
     before = np.cumsum(~known) - ~known
     before -= before[np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))]
     level = new | (np.diff(group, prepend=-1) != 0)
-    # Of equals, as many better ones as the first has.
+    # Tied answers have as many better ones as the first of them.
     better = before[np.maximum.accumulate(np.where(level, np.arange(len(level)), 0))]
     kept = better < top
     query, answer, level = query[kept], answer[kept], level[kept]

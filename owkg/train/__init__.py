@@ -1,4 +1,4 @@
-"""Training: from a graph and a configuration to the folder of a run, resumable to the bit."""
+"""Training of a model on a graph, into the folder of a run that can be resumed exactly."""
 
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.folder import facts_checksums

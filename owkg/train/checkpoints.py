@@ -1,4 +1,4 @@
-"""Checkpoints: a folder a step, whole or not there, with checksums that tell if it is still whole."""
+"""Checkpoints: one folder per step, complete or absent, with checksums that show damage."""
 
 import re
 import shutil
@@ -25,16 +25,16 @@ from owkg.train.state import State
 
 _MADE_BY = "owkg train, checkpoint"
 _STATE = "state.npz"
-# A checkpoint that is being written, as `made_folder` names it, or removed.
+# Folder of a checkpoint that is being written or removed, as `made_folder` names it.
 _CUT_SHORT = re.compile(rf"\.\d+\.{MARK}\.(new|old)")
 
 
-# (array of NumPy, its place in the state) to an array.
+# Function from (NumPy array, its place in the state) to an array.
 Put = Callable[[np.ndarray, KeyPath], Array | np.ndarray]
 
 
 class Checkpoint(NamedTuple):
-    """A state, and how many steps led to it."""
+    """State of a training and the number of steps that led to it."""
 
     step: int
     state: State
@@ -43,20 +43,20 @@ class Checkpoint(NamedTuple):
 def write_checkpoint(
     folder: Path, step: int, state: State, path_sha256: str, layout: MeshLayout | None = None
 ) -> None:
-    """Writes `state` as `folder`/`step`, atomically, with the checksum of the training path until then.
+    """Writes `state` as `folder`/`step`, atomically, with the checksum of the training path up to that step.
 
-    All processes take part, and the first one writes: tables block by block of their rows, in the order of
-    the entities, so that a checkpoint does not depend on the `layout`, and no device or host holds a table.
+    All processes take part, and the first one writes. Tables are written in blocks of rows, in the order of
+    the entities, so that a checkpoint does not depend on `layout` and no device or host holds a whole table.
 
     Raises:
-        OSError: if it cannot be written; other checkpoints stay as they are.
+        OSError: if the checkpoint cannot be written; other checkpoints stay unchanged.
     """
     path = folder.absolute() / str(step)
     like = _unpadded(state, layout)
     blocks = _blocks(state, layout)
 
     def write() -> None:
-        if path.exists():  # of the same run and step, so the same
+        if path.exists():  # an equal checkpoint, of the same run and step
             return
         with storage.made_folder(path, made_by=_MADE_BY) as new:
             _save(new / _STATE, like, blocks)
@@ -67,7 +67,7 @@ def write_checkpoint(
 
 
 def _unpadded(state: State, layout: MeshLayout | None) -> State:
-    """The shapes of `state`, without the rows that are of no entity."""
+    """Shapes of `state` without the padding rows."""
     if layout is None:
         return state
 
@@ -75,14 +75,14 @@ def _unpadded(state: State, layout: MeshLayout | None) -> State:
 
 
 def _blocks(state: State, layout: MeshLayout | None) -> Iterator[tuple[str, np.ndarray]]:
-    """(place of an array, some of its rows), array by array."""
+    """(Place of an array, some of its rows) for all blocks of all arrays."""
     for at, x in jax.tree_util.tree_leaves_with_path(state):
         for block in host_blocks(layout, x, at):
             yield jax.tree_util.keystr(at), block
 
 
 def _save(path: Path, like: State, blocks: Iterator[tuple[str, np.ndarray]]) -> None:
-    """As `numpy.savez`, of arrays that come in blocks of their rows."""
+    """Writes a file like `numpy.savez`, from arrays that come in blocks of rows."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, some in groupby(blocks, key=itemgetter(0)):
             x = _leaves(like)[name]
@@ -94,12 +94,12 @@ def _save(path: Path, like: State, blocks: Iterator[tuple[str, np.ndarray]]) -> 
 
 
 def read_checkpoint(folder: Path, step: int, like: State, put: Put | None = None) -> State:
-    """The state in `folder`/`step`; `like` has its shapes, in arrays or `jax.ShapeDtypeStruct`.
+    """State in `folder`/`step`; `like` has its shapes, as arrays or `jax.ShapeDtypeStruct`.
 
-    `put` makes of each array, and of its place in the state, what is returned; None: an array of JAX.
+    `put` converts each array, given with its place in the state. None: to a JAX array.
 
     Raises:
-        ValueError: if the checkpoint is not there, damaged, or of other shapes.
+        ValueError: if the checkpoint is missing, damaged, or has other shapes.
     """
     path = folder.absolute() / str(step)
     if not path.is_dir():
@@ -115,33 +115,33 @@ def read_checkpoint(folder: Path, step: int, like: State, put: Put | None = None
 
 
 def put_by(layout: MeshLayout | None) -> Put | None:
-    """What `read_checkpoint` needs to put a state on the devices of `layout`."""
+    """Argument `put` of `read_checkpoint` that places a state on the devices of `layout`."""
     return None if layout is None else partial(put_at, layout)
 
 
 def require_like(folder: Path, step: int, like: State) -> None:
-    """Raises ValueError if the checkpoint `folder`/`step` states other shapes than those of `like`."""
+    """Raises ValueError if the checkpoint `folder`/`step` has other shapes than `like`."""
     path = folder.absolute() / str(step)
     held, wanted = _metadata(path)["shapes"], _shapes(like)
     for name in sorted(held.keys() | wanted.keys()):
         got, asked = held.get(name, "nothing"), wanted.get(name, "nothing")
         if got != asked:
-            raise ValueError(f"{path}: is of another model or shape: {name} is {got}, and not {asked}.")
+            raise ValueError(f"{path}: is of another model or shape: {name} must be {asked}, got {got}.")
 
 
 def noted_path(folder: Path, step: int) -> str:
-    """The checksum of the training path that was noted with the checkpoint `folder`/`step`."""
+    """Checksum of the training path recorded with the checkpoint `folder`/`step`."""
     noted = storage.read_metadata(folder / str(step)).get("path_sha256")
     return noted if isinstance(noted, str) else "none"
 
 
 def newest_checkpoint(folder: Path, like: State, put: Put | None = None) -> Checkpoint | None:
-    """The newest checkpoint that is whole, or None; `like` and `put` as in `read_checkpoint`.
+    """Newest undamaged checkpoint, or None; `like` and `put` are the arguments of `read_checkpoint`.
 
-    Damaged ones are renamed, with a warning; what an interrupted write left is removed.
+    Damaged checkpoints are renamed with a warning, and the remains of interrupted writes are removed.
 
     Raises:
-        ValueError: if the newest that is whole is of other shapes.
+        ValueError: if the newest undamaged checkpoint has other shapes.
     """
     for path in folder.iterdir() if folder.is_dir() else ():
         if _CUT_SHORT.fullmatch(path.name):
@@ -160,13 +160,13 @@ def newest_checkpoint(folder: Path, like: State, put: Put | None = None) -> Chec
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
-    """The steps of the checkpoints, increasing."""
+    """Steps of the checkpoints, increasing."""
     names = (path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
     return sorted(int(name) for name in names if name.isdecimal())
 
 
 def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
-    """Removes all checkpoints but those of `steps`; each is whole, or no checkpoint any more."""
+    """Removes all checkpoints except those at `steps`; an interrupt leaves none incomplete."""
     for step in set(checkpoint_steps(folder)) - set(steps):
         going = folder / name_beside(str(step), "old")
         (folder / str(step)).rename(going)
@@ -174,7 +174,7 @@ def keep_checkpoints(folder: Path, steps: Collection[int]) -> None:
 
 
 def _require_whole(path: Path) -> None:
-    """Raises ValueError if the checkpoint at `path` is not as it was written."""
+    """Raises ValueError if the checkpoint at `path` has changed since it was written."""
     if damaged := _metadata(path)["sha256"].items() ^ storage.checksums(path).items():
         raise ValueError(f"{path}: is damaged; {min(damaged)[0]} is not as it was written.")
 
@@ -192,5 +192,5 @@ def _shapes(state: State) -> dict[str, str]:
 
 
 def _leaves(state: State) -> dict[str, Array | jax.ShapeDtypeStruct]:
-    """The arrays, by their place."""
+    """Arrays by their place."""
     return {jax.tree_util.keystr(at): x for at, x in jax.tree_util.tree_leaves_with_path(state)}

@@ -1,4 +1,4 @@
-"""How a model is trained: one frozen record, from defaults, a TOML file, and options."""
+"""Configuration of a training: one frozen record, from defaults, a TOML file and options."""
 
 import json
 import tomllib
@@ -10,7 +10,7 @@ from owkg.errors import ArgumentError, naming
 from owkg.models import MODELS, Model, model
 from owkg.models import options as check
 
-# Which losses belong to which training_loop.
+# Losses of each training loop.
 LOSSES = {
     "1vsall": ("cross_entropy", "bce"),
     "kvsall": ("cross_entropy", "bce"),
@@ -20,54 +20,55 @@ LOSSES = {
 
 @dataclass(frozen=True)
 class Training:
-    """Everything that decides what is learned from a graph.
+    """Configuration of a training, which together with the graph determines the result.
 
     A query is a fact asked on one side: (h, r, ?) or (?, r, t). An epoch asks every query once.
 
     Attributes:
-        model: a name in `owkg.models.MODELS`.
-        options: of the model, as (name, value).
+        model: name in `owkg.models.MODELS`.
+        options: options of the model, as (name, value).
         training_loop: "1vsall": the answer of a fact against all entities; "kvsall": all known answers of a
-            query against all entities; "negatives": the answer against entities drawn at random.
-        loss: "cross_entropy" or "bce" against all; "margin", "logistic", "binary" or "self_adversarial"
-            otherwise.
-        batch_size: queries a step.
+            query against all entities; "negatives": the answer against randomly drawn entities.
+        loss: "cross_entropy" or "bce" for 1vsall and kvsall; "margin", "logistic", "binary" or
+            "self_adversarial" for negatives.
+        batch_size: queries per step.
         label_smoothing: share of the target that is spread evenly over all entities, in [0, 1).
-        num_negatives: entities drawn for each query, or for all queries of a side if shared.
-        shared_negatives: whether the queries of a side share them.
-        filtered_negatives: whether no known answer (of train) is taken for a negative.
-        loss_margin: by which a negative should stay behind, for the margin loss.
-        temperature: of the weights of self-adversarial negatives.
-        subsampling: whether a fact weighs 1 / sqrt(answers of (h, r, ?) + answers of (?, r, t) + 6), unless
-            the training loop is "kvsall".
-        sides: of facts against negatives: "both", of equal weight; "bernoulli": each weighs as often as Wang
-            et al. 2014 corrupt it, the head in tph / (tph + hpt) of all cases, by tails per head and heads
-            per tail of the relation.
-        answer_frequency: share s of the weight of a query that goes with how often its answer is in facts:
-            it weighs s frequency / largest frequency + 1 - s.
+        num_negatives: entities drawn for each query, or for all queries of a side if `shared_negatives`.
+        shared_negatives: whether the queries of a side share their negatives.
+        filtered_negatives: whether known answers (of train) are excluded from the negatives.
+        loss_margin: margin between positive and negative scores in the margin loss.
+        temperature: temperature of the weights of self-adversarial negatives.
+        subsampling: whether a fact has the weight 1 / sqrt(answers of (h, r, ?) + answers of (?, r, t) + 6);
+            no effect if the training loop is "kvsall".
+        sides: weights of the two sides of a fact, with negatives. "both": equal. "bernoulli": proportional to
+            how often Wang et al. 2014 corrupt the side, the head with probability tph / (tph + hpt), from
+            tails per head and heads per tail of the relation.
+        answer_frequency: share s of the weight of a query that is proportional to the frequency of its answer
+            in facts; the weight is s frequency / largest frequency + 1 - s.
         optimiser: "adagrad", "adam", "adamax" or "sgd".
-        gradient_clip: length to which all gradients of a step together are cut; 0: none.
-        weight_decay: by which times the learning rate parameters shrink in a step that moves them, beside
-            what the optimiser does.
-        learning_rate: at its peak.
-        schedule: of the learning rate: "constant"; "linear" or "cosine" down to 0 after the last step;
-            "exponential": times `decay` each epoch; "drop": a tenth from half of the steps on (Sun et al.
-            2019).
-        decay: of the exponential schedule, at most 1.
-        warmup_steps: over which the learning rate rises in equal parts to its peak.
-        epochs: how long to train.
-        steps: how long to train, if not 0.
+        gradient_clip: largest norm of all gradients of a step together; larger gradients are scaled down. 0:
+            no limit.
+        weight_decay: factor of decay; a step that moves a parameter also shrinks it by this times the
+            learning rate.
+        learning_rate: learning rate at its peak.
+        schedule: schedule of the learning rate. "constant"; "linear" or "cosine": down to 0 after the last
+            step; "exponential": times `decay` each epoch; "drop": a tenth from half of the steps on (Sun et
+            al. 2019).
+        decay: factor per epoch of the exponential schedule, at most 1.
+        warmup_steps: steps over which the learning rate rises linearly to its peak.
+        epochs: length of the training in epochs.
+        steps: length of the training in steps; overrides `epochs` if not 0.
         n3: weight of the mean over queries of sum |x|^3 over their embeddings.
         l2: weight of the mean over queries of sum |x|^2 over their embeddings.
-        precision: "float32", or "bfloat16" to compute in; parameters stay float32.
-        updates: of the optimiser: "dense", of the whole tables; "rows", of the entities of a step alone; or
-            "auto", by the size of the graph (`owkg.train.updates`).
-        seed: of everything drawn.
+        precision: precision of the computation, "float32" or "bfloat16"; parameters stay float32.
+        updates: rows that the optimiser updates in a step. "dense": whole tables; "rows": only the entities
+            of the step; "auto": by the size of the graph (`owkg.train.updates`).
+        seed: seed of everything random.
         record_every: epochs between rows of the training path.
-        valid_every: epochs between validations; 0: none.
-        valid_metric: a metric of `owkg.metrics` that is better when larger.
-        patience: validations without a new best after which to stop; 0: never.
-        checkpoint_every: epochs between checkpoints; 0: only at the end, and at every new best.
+        valid_every: epochs between validations; 0: no validation.
+        valid_metric: metric of `owkg.metrics` for validation; larger values must be better.
+        patience: number of validations without a new best before training stops; 0: never stop early.
+        checkpoint_every: epochs between checkpoints; 0: only at the end and at every new best.
     """
 
     model: str = "complex"
@@ -114,7 +115,7 @@ class Training:
                 f"must be {losses} where the training loop is {self.training_loop}, got {self.loss!r}.",
             )
         check.whole_numbers(self, "batch_size", "num_negatives", "epochs", "record_every")
-        # Intervals are whole epochs; 0 is never.
+        # Intervals are whole epochs; 0 means never.
         check.whole_numbers(
             self, "steps", "warmup_steps", "valid_every", "patience", "checkpoint_every", "seed", low=0
         )
@@ -140,7 +141,7 @@ class Training:
         if self.updates == "rows" and self.built().of_neighbours:
             raise ArgumentError(
                 "updates",
-                f"must be dense or auto for {self.model}, whose scores are of neighbours too, got 'rows'.",
+                f"must be dense or auto for {self.model}, whose scores depend on neighbours, got 'rows'.",
             )
         if self.sides != "both" and self.training_loop != "negatives":
             raise ArgumentError("sides", f"must be both without negatives, got {self.sides!r}.")
@@ -154,7 +155,7 @@ class Training:
             raise ArgumentError("seed", f"must be below 2**32, got {self.seed!r}.")
 
     def built(self) -> Model:
-        """The model that is trained."""
+        """The model to train."""
         return model(self.model, **dict(self.options))
 
 
@@ -162,16 +163,17 @@ _FIELDS = tuple(field.name for field in fields(Training) if field.name not in ("
 
 
 def training(model: object = "complex", *, preset: object = None, **settings: object) -> Training:
-    """How to train `model`: its defaults or a preset, and `settings` in place of some.
+    """Configuration for training `model`: its defaults or a preset, with `settings` in place of some values.
 
     Args:
-        model: a name in `owkg.models.MODELS`, in capitals or not.
-        preset: a published recipe, by a name in the `presets` of the `owkg.models.Kind`.
-        **settings: fields of `Training` and options of the model, by name; `epochs` stand above the `steps`
-            of a preset.
+        model: name in `owkg.models.MODELS`, in any case.
+        preset: published recipe, by a name in the `presets` of the `owkg.models.Kind`. None: the defaults.
+        **settings: fields of `Training` and options of the model, by name; `epochs` replaces the `steps` of a
+            preset.
 
     Raises:
-        ValueError: if a name is neither, a value is out of range, or the model has no such preset.
+        ValueError: if a name is neither a field nor an option, a value is out of range, or the model has no
+            such preset.
 
     Examples:
         >>> training("complex", dim=32, epochs=5).loss
@@ -187,13 +189,13 @@ def training(model: object = "complex", *, preset: object = None, **settings: ob
     if "loss" not in settings and isinstance(loop, str) and loop in LOSSES and loss not in LOSSES[loop]:
         losses = ", ".join(LOSSES[loop])
         raise ArgumentError(
-            "loss", f"must be given with the training loop {loop}: {losses}; by default it is {loss}."
+            "loss", f"must be one of {losses} with the training loop {loop}, got the default {loss}."
         )
     return changed(Training(name), **chosen)
 
 
 def _recipe(model: str, preset: object) -> Mapping[str, object]:
-    """What a preset of a model stands for; nothing without one."""
+    """Settings of a preset of a model; empty without a preset."""
     presets = MODELS[model].presets
     if preset is None:
         return {}
@@ -213,7 +215,7 @@ def changed(config: Training, **settings: object) -> Training:
 
 
 def config_text(config: Training) -> str:
-    """`config` as TOML: every field, and the options of the model resolved."""
+    """`config` as TOML: every field, and the resolved options of the model."""
     values = {"model": config.model} | {name: getattr(config, name) for name in _FIELDS}
     tables = (
         "\n".join(f"{name} = {_toml(value)}" for name, value in table.items())
@@ -227,34 +229,36 @@ def _toml(value: str | bool | float) -> str:
 
 
 def read_config(path: Path, **settings: object) -> Training:
-    """The training that a TOML file describes, some of it replaced by `settings`.
+    """Configuration from a TOML file, with some values replaced by `settings`.
 
     Args:
-        path: of fields of `Training`, in its table [options] those of the model; defaults fill the rest.
-        **settings: fields and options; if `model` is another one than the file's, its defaults hold.
+        path: TOML file with fields of `Training`, and options of the model in its table [options]. Defaults
+            fill in the rest.
+        **settings: fields and options; if `model` differs from the model in the file, the defaults of the new
+            model apply.
 
     Raises:
-        ValueError: beginning with the file, if it is no TOML or holds what is no field.
+        ValueError: if the file is not TOML or has an unknown field; the message begins with the path.
     """
     if "preset" in settings:
-        raise ArgumentError("preset", "cannot be given beside a file or a run, which has its settings.")
+        raise ArgumentError("preset", "cannot be given with a file or a run, which has its own settings.")
     if not path.is_file():
         raise ValueError(f"{path}: must be a file, and there is none.")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except RecursionError:
-        raise ValueError(f"{path}: must be TOML that is not nested so deep.") from None
-    except ValueError as error:  # no TOML, or no UTF-8
+        raise ValueError(f"{path}: must be TOML that is not nested so deeply.") from None
+    except ValueError as error:  # not TOML, or not UTF-8
         raise ValueError(f"{path}: must be TOML ({error}).") from None
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise ValueError(f"{path}: options must be a table, got {options!r}.")
     for name in content:
         if name != "model" and name not in _FIELDS:
-            raise ValueError(f"{path}: {name} is no field; those are model, {', '.join(_FIELDS)}.")
+            raise ValueError(f"{path}: {name} is not a field; the fields are model, {', '.join(_FIELDS)}.")
     for name in options:
         if name in _FIELDS:
-            raise ValueError(f"{path}: {name} must stand above [options].")
-    with naming(str, f"{path}: "):  # names are keys of the file here
+            raise ValueError(f"{path}: {name} must be given above the table [options].")
+    with naming(str, f"{path}: "):  # names are keys of the file
         training(**(content | options))
     return training(**(content | options | settings))

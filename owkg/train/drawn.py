@@ -1,4 +1,4 @@
-"""The negatives of a step: which entities, and for which queries they count."""
+"""Negatives of a step: the drawn entities, and the queries for which they count."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ from owkg.train.queries import SideQueries, Sizes
 
 
 class Drawn(NamedTuple):
-    """The negatives of the queries of one side.
+    """Negatives for the queries of one side.
 
     Attributes:
-        entity: [q, k], or [k] if the queries share them.
-        allowed: whether each counts for each query.
+        entity: drawn entities, [q, k], or [k] if the queries share them.
+        allowed: whether each negative counts for each query.
     """
 
     entity: Int[Array, "*q k"]
@@ -27,14 +27,14 @@ class Drawn(NamedTuple):
 def drawn_of(
     config: Training, sizes: Sizes, batches: tuple[SideQueries, ...], key: Array
 ) -> tuple[Drawn, ...]:
-    """The negatives of a step by side; nothing of the size of the graph is made."""
+    """Negatives of a step by side; no array here has the size of the graph."""
     keys = (negative_key for _, negative_key in side_keys(key))
     each = zip(batches, keys, sizes.most, strict=True)
     return tuple(_drawn(config, batch, own, sizes.num_entities, most) for batch, own, most in each)
 
 
 def side_keys(key: Array) -> list[tuple[Array, Array]]:
-    """Of each side, the key of its dropout and that of its negatives."""
+    """(Key of the dropout, key of the negatives) of each side."""
     pairs = (jax.random.split(own) for own in jax.random.split(key, len(SIDES)))
     return [(pair[0], pair[1]) for pair in pairs]
 

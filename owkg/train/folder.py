@@ -1,4 +1,4 @@
-"""The files of the folder of a run beside its checkpoints: written, read, and held against each other."""
+"""Files in the folder of a run, except its checkpoints: writing, reading and checking them."""
 
 import hashlib
 import json
@@ -25,11 +25,11 @@ from owkg.train.loop import Row, Snapshot, best_step
 RUN_MADE_BY = "owkg train"
 CONFIG, PATH, CHECKPOINTS = "config.toml", "path.parquet", "checkpoints"
 RUN_LABELS = {"entities": "entities.dict", "relations": "relations.dict"}
-# What a run's parameters are of, and never changes.
+# Files that define a run and never change.
 _FIXED = (CONFIG, *RUN_LABELS.values())
-# The checksum of all else in the metadata.
+# Name of the checksum of everything else in the metadata.
 _OWN = "metadata_sha256"
-# Of the training path; validations stand beside them.
+# Columns of the training path; the columns of validations follow them.
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "step": pl.Int64,
     "epoch": pl.Float64,
@@ -37,7 +37,7 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
     "seconds": pl.Float64,
     "examples_per_s": pl.Float64,
 }
-# Checkpoints that are kept beside the best.
+# Number of newest checkpoints to keep, in addition to the best.
 _KEPT = 2
 
 
@@ -53,10 +53,10 @@ def made_run(
     devices: int,
     more: Mapping[str, object] | None = None,
 ) -> Iterator[Path]:
-    """Yields the folder of a run before its first step, beside `folder`, which it becomes when all went well.
+    """Yields a new folder of a run before its first step; on success it becomes `folder`.
 
-    Until then, a run that is to be replaced stays. `more`, which may be
-    filled until the end, stands in the metadata too.
+    A run that is to be replaced stays until then. `more` goes into the metadata and may be filled until the
+    end.
     """
     inputs = [] if graph_folder is None else list(graph_folder.iterdir())
     with storage.made_folder(folder, made_by=RUN_MADE_BY, inputs=inputs, overwrite=overwrite) as new:
@@ -85,15 +85,15 @@ def made_run(
 
 
 def noted_reading(noted: dict[str, Any]) -> Reading:
-    """How the graph was read, by the metadata of a run; those of earlier versions say nothing of it."""
+    """How the graph of a run was read, from its metadata; earlier versions did not record this."""
     return Reading(**noted.get("graph_reading", {}))
 
 
 def facts_checksums(graph: object) -> dict[str, str]:
-    """Checksums of what training looks at: the triples of train and valid as ids, little-endian int32.
+    """Checksums of the facts that training uses: the triples of train and valid as ids, little-endian int32.
 
     Raises:
-        ValueError: if `graph` is no KnowledgeGraph.
+        ValueError: if `graph` is not a KnowledgeGraph.
     """
     graph = graph_checked(graph)
     splits = ((name, graph.splits[name]) for name in ("train", "valid") if name in graph.splits)
@@ -105,21 +105,21 @@ def _files(graph_folder: Path) -> dict[str, str]:
 
 
 def require_unchanged(folder: Path) -> dict[str, Any]:
-    """The metadata of a run.
+    """Metadata of a run.
 
     Raises:
-        ValueError: if `folder` is no run, or its metadata, configuration or labels are not as they were
-            written.
+        ValueError: if `folder` is not a run, or its metadata, configuration or labels have changed since they
+            were written.
     """
     for name in _FIXED:
         if not (folder / name).is_file():
-            raise ValueError(f"{folder}: is no folder of a run; it holds no {name}.")
+            raise ValueError(f"{folder}: is not the folder of a run, because it has no {name}.")
     noted = storage.read_metadata(folder)
     if noted.pop(_OWN, None) != _json_checksum(noted):
         raise ValueError(f"{folder / storage.METADATA_FILE}: is not as it was written.")
     for name in _FIXED:
         if noted["run_sha256"][name] != storage.checksum(folder / name):
-            raise ValueError(f"{folder / name}: is not as it was written; the run is of what it said then.")
+            raise ValueError(f"{folder / name}: is not as it was written, and the run needs the original.")
     return noted
 
 
@@ -128,29 +128,30 @@ def _json_checksum(content: dict[str, Any] | list[Row]) -> str:
 
 
 def path_checksum(rows: list[Row], step: int) -> str:
-    """The checksum of the rows of a training path until `step`; what is null counts as not there."""
+    """Checksum of the rows of a training path up to `step`; null values are left out."""
     until = (row for row in rows if (row["step"] or 0) <= step)
     return _json_checksum([{k: v for k, v in row.items() if v is not None} for row in until])
 
 
 def path_table(rows: list[Row]) -> pl.DataFrame:
-    """The rows of a training path; its columns are there even if it is empty."""
+    """Rows of a training path as a table, which has its columns even if it is empty."""
     if not rows:
         return pl.DataFrame(schema=_COLUMNS)
     return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=_COLUMNS)
 
 
 def read_rows(folder: Path, step: int) -> list[Row]:
-    """The rows of the training path.
+    """Rows of the training path.
 
     Raises:
-        ValueError: if they do not have the checksum in checkpoint `step`, or if there is no such file.
+        ValueError: if there is no such file, or the rows do not have the checksum recorded in checkpoint
+            `step`.
     """
     path = folder / PATH
     rows = _rows(path) if path.exists() else []
     if path_checksum(rows, step) != noted_path(folder / CHECKPOINTS, step):
         how = "is not as it was written" if path.exists() else "is not there"
-        raise ValueError(f"{path}: {how}; it says which step is the best.")
+        raise ValueError(f"{path}: {how}; it records which step is the best.")
     return rows
 
 
@@ -160,12 +161,12 @@ def _rows(path: Path) -> list[Row]:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise ValueError(f"{path}: must be Parquet ({str(error).splitlines()[0]}).") from None
     wrong = [name for name in _COLUMNS if name not in table.columns or not table[name].dtype.is_numeric()]
-    # Rules have no loss.
+    # A run of rules has no loss.
     wrong = wrong or [name for name in _COLUMNS if name != "loss" and table[name].null_count()]
     wrong += [name for name in table.columns if name not in _COLUMNS and not table[name].dtype.is_float()]
     if wrong:
         raise ValueError(
-            f"{path}: must have numbers in {', '.join(_COLUMNS)} and valid_*; {wrong[0]} is not so."
+            f"{path}: must have numbers in {', '.join(_COLUMNS)} and valid_*, got other values in {wrong[0]}."
         )
     return table.to_dicts()
 
@@ -173,7 +174,7 @@ def _rows(path: Path) -> list[Row]:
 def write_snapshot(
     folder: Path, config: Training, snapshot: Snapshot, layout: MeshLayout | None = None
 ) -> None:
-    """The path, then the checkpoint if there is to be one, and last the removal of those outlived.
+    """Writes the training path and, if it is due, the checkpoint, and then removes outdated checkpoints.
 
     All processes take part, and the first one writes.
     """

@@ -1,7 +1,7 @@
-"""Processes of JAX that train together, on one host or on many: connected, of one mind, and one that writes.
+"""JAX processes that train together on one or more hosts: connecting them, and agreeing on values.
 
-With one process, everything here is done at once and costs nothing. Files are written by the first process;
-the others must see the folder too, as they read from it.
+With one process, everything here returns at once and costs nothing. The first process writes files; the other
+processes read them and must see the same folder.
 """
 
 import os
@@ -22,7 +22,7 @@ from owkg.errors import ArgumentError
 from owkg.train.workers import is_loopback
 
 _T = TypeVar("_T")
-# Of the texts that processes tell each other, in bytes.
+# Longest text that processes send to each other, in bytes.
 _TEXT = 2000
 
 
@@ -33,18 +33,18 @@ def connect(
     *,
     timeout_s: int = 300,
 ) -> None:
-    """Connects this process with the others, by `jax.distributed`; before anything else is done with JAX.
+    """Connects this process with the others by `jax.distributed`; to be called before any other use of JAX.
 
     Args:
-        coordinator: HOST:PORT of process 0; None: as the environment of the cluster says (SLURM, Open MPI,
-            Kubernetes, TPU), or `JAX_COORDINATOR_ADDRESS`.
-        num_processes: that train together.
-        process_id: of this one, from 0.
-        timeout_s: seconds until the others must be there. JAX would end the process without a word that
-            helps; so this ends it, with exit code 2 and one line, where processes are missing.
+        coordinator: address of process 0, as HOST:PORT. None: from the environment of the cluster (SLURM,
+            Open MPI, Kubernetes, TPU) or from `JAX_COORDINATOR_ADDRESS`.
+        num_processes: number of processes that train together.
+        process_id: number of this process, from 0.
+        timeout_s: seconds to wait for the other processes. If some are missing by then, owkg ends this
+            process with one line and exit code 2, because JAX would end it without a useful message.
 
     Raises:
-        ValueError: if something is missing or out of range, or the coordinator does not answer in time.
+        ValueError: if an argument is missing or out of range, or the coordinator does not answer in time.
     """
     limit, place = checks.whole("timeout_s", timeout_s, 1), ("", 0)
     if coordinator is not None:
@@ -62,21 +62,21 @@ def connect(
         if number:
             _answered(coordinator, place, limit)
         limit = max(1, limit - int(time.monotonic() - began))
-    # JAX would take SIGTERM for itself; here it writes a checkpoint.
+    # JAX would handle SIGTERM itself; in owkg, the signal writes a checkpoint.
     jax.config.update("jax_enable_preemption_service", False)
     here = "the cluster" if coordinator is None else coordinator
     with _ended_after(limit, f"owkg: error: not all processes of {here} came within {timeout_s} seconds"):
         try:
-            # Its own limit, later than ours, ends the process.
+            # JAX's own limit ends the process, so it must come after ours.
             jax.distributed.initialize(
                 coordinator, num_processes, process_id, initialization_timeout=limit + 60,
-                # JAX would listen on all interfaces.
+                # JAX would otherwise listen on all interfaces.
                 coordinator_bind_address=coordinator if coordinator and is_loopback(place[0]) else None,
             )  # fmt: skip
         except (RuntimeError, ValueError) as error:
             why = str(error).splitlines()[0]
             if coordinator is None:
-                why = f"must be given: JAX finds no whole cluster in the environment ({why})"
+                why = f"must be given, because JAX finds no complete cluster in the environment ({why})"
             raise ArgumentError("coordinator", why) from None
 
 
@@ -88,14 +88,14 @@ def _address(coordinator: str) -> tuple[str, int]:
 
 
 def _answered(coordinator: str, place: tuple[str, int], limit: int) -> None:
-    """Returns as soon as someone listens at `place`; ValueError if nobody does within `limit` seconds."""
+    """Waits until a process listens at `place`; ValueError if none does within `limit` seconds."""
     until = time.monotonic() + limit
     while True:
         try:
             socket.create_connection(place, timeout=max(0.1, until - time.monotonic())).close()
             return
         except socket.gaierror as error:
-            raise ArgumentError("coordinator", f"{coordinator!r} is not found: {error.strerror}.") from None
+            raise ArgumentError("coordinator", f"{coordinator!r} was not found: {error.strerror}.") from None
         except OSError:
             if time.monotonic() > until - 0.5:
                 raise ArgumentError(
@@ -106,7 +106,7 @@ def _answered(coordinator: str, place: tuple[str, int], limit: int) -> None:
 
 @contextmanager
 def _ended_after(seconds: int, line: str) -> Iterator[None]:
-    """Ends the process with `line` if what is done takes longer: nothing else ends a call of JAX's C++."""
+    """Ends the process with `line` if the block takes too long; nothing else ends a call of JAX's C++."""
 
     def end() -> None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201
@@ -122,22 +122,22 @@ def _ended_after(seconds: int, line: str) -> Iterator[None]:
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes."""
+    """Whether this process writes the files."""
     return jax.process_index() == 0
 
 
 def of_first(number: int) -> int:
-    """`number` as process 0 has it."""
+    """`number` from process 0."""
     return int(_told(np.int64(number))[0])
 
 
 def largest(number: int) -> int:
-    """The largest `number` of all processes."""
+    """Largest `number` of all processes."""
     return int(_told(np.int64(number)).max())
 
 
 def require_equal(what: str, text: str) -> None:
-    """Raises ValueError, in all processes, if `text` is not the same in all of them."""
+    """Raises ValueError in all processes unless `text` is the same in all of them."""
     told = _texts(text)
     other = next((i for i, found in enumerate(told) if found != told[0]), None)
     if other is not None:
@@ -145,17 +145,17 @@ def require_equal(what: str, text: str) -> None:
 
 
 def by_first(call: Callable[[], _T], *, made: Iterable[object] = ()) -> _T | None:
-    """What `call` gives in process 0, None in the others; where it fails, all raise its error.
+    """Result of `call` in process 0 and None in the other processes; if it fails, all raise its error.
 
     Args:
-        call: done by process 0 alone.
-        made: what `call` iterates over, and all processes make together.
+        call: function that only process 0 calls.
+        made: iterable that `call` consumes and that all processes must produce together.
     """
     return _done(call if is_first() else lambda: None, made)
 
 
 def by_each(call: Callable[[], _T]) -> _T:
-    """What `call` gives in each process; where it fails in one, all raise its error."""
+    """Result of `call` in each process; if it fails in one, all raise its error."""
     return _done(call, ())
 
 
@@ -179,7 +179,7 @@ def _done(call: Callable[[], _T], made: Iterable[object]) -> _T:
 
 
 def _texts(text: str) -> list[str]:
-    """The text of each process, as far as it is told."""
+    """Text of each process, cut to the length that processes send."""
     if jax.process_count() == 1:
         return [text]
     line = np.zeros(_TEXT, np.uint8)

@@ -1,4 +1,4 @@
-"""Which rows of the embeddings of entities each device of a mesh holds; everything else is on all of them."""
+"""Layout on several devices: which rows of entity embeddings each device holds; all else is replicated."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ _BLOCK = 2**26
 
 @dataclass(frozen=True)
 class MeshLayout:
-    """How tables of entities are shared out by rows.
+    """Layout of entity tables that are split by rows.
 
     Attributes:
-        mesh: the devices, along one axis.
-        num_entities: of the graph.
-        tables: names of the parameters with a row an entity; what an optimiser keeps of them is laid out
-            likewise.
+        mesh: devices, along one axis.
+        num_entities: number of entities of the graph.
+        tables: names of the parameters with one row per entity; the optimiser's state for them is laid out in
+            the same way.
     """
 
     mesh: Mesh
@@ -41,7 +41,7 @@ class MeshLayout:
 
     @property
     def rows(self) -> int:
-        """Rows of a table on each device; behind the last entity, rows of zeros that nothing reads."""
+        """Rows of a table on each device; after the last entity come unused rows of zeros."""
         return -(-self.num_entities // self.mesh.size)
 
     @property
@@ -50,33 +50,34 @@ class MeshLayout:
         return self.rows * self.mesh.size
 
     def sharding(self, *axes: str) -> NamedSharding:
-        """By rows if `axes` is `MESH_AXIS`; without axes, all on every device."""
+        """Sharding by rows if `axes` is `MESH_AXIS`; without axes, replication on every device."""
         return NamedSharding(self.mesh, P(*axes))
 
     def spec(self, place: KeyPath) -> P:
-        """The `PartitionSpec` of the array at a place of a tree of parameters, or of an optimiser."""
+        """`PartitionSpec` of the array at a place in a tree of parameters or of an optimiser."""
         return P(MESH_AXIS) if getattr(place[-1], "key", None) in self.tables else P()
 
     def specs(self, tree: PyTree) -> PyTree[P]:
-        """The `PartitionSpec` of each array of a tree."""
+        """`PartitionSpec` of each array of a tree."""
         return jax.tree_util.tree_map_with_path(lambda place, _: self.spec(place), tree)
 
     def shardings(self, tree: PyTree) -> PyTree[NamedSharding]:
-        """The `NamedSharding` of each array, as `specs`."""
+        """`NamedSharding` of each array of a tree."""
         return jax.tree.map(partial(NamedSharding, self.mesh), self.specs(tree))
 
 
 def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshLayout | None:
-    """How the tables are laid out on so many devices; None where there is one.
+    """Layout of the tables on several devices; None for one device.
 
     Args:
-        config: of the training.
-        num_entities: of the graph.
-        devices: how many of those that JAX sees; None: one, or all where several processes are connected.
+        config: configuration of the training.
+        num_entities: number of entities of the graph.
+        devices: number of devices to use of those that JAX sees. None: one, or all if several processes are
+            connected.
 
     Raises:
-        ValueError: if there are not so many, some process would have none, the batch is no multiple, or the
-            model's scores are of neighbours, which other devices would hold.
+        ValueError: if there are too few devices, a process would have none, the batch size is not a multiple
+            of their number, or the model's scores depend on neighbours, which other devices would hold.
     """
     seen, processes = jax.device_count(), jax.process_count()
     if devices is None:
@@ -88,10 +89,10 @@ def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshL
         )
     if devices > 1 and config.built().of_neighbours:
         raise ArgumentError(
-            "devices", f"must be 1 for {config.model}, whose scores are of neighbours too, got {devices}."
+            "devices", f"must be 1 for {config.model}, whose scores depend on neighbours, got {devices}."
         )
     if devices > seen:
-        raise ArgumentError("devices", f"must be at most the {seen} that JAX sees, got {devices}.")
+        raise ArgumentError("devices", f"must be at most {seen}, the number that JAX sees, got {devices}.")
     if devices == 1:
         return None
     if config.training_loop == "negatives" and config.batch_size % devices:
@@ -109,7 +110,7 @@ def layout_of(config: Training, num_entities: int, devices: int | None) -> MeshL
 
 
 def padded(layout: MeshLayout, tree: _T) -> _T:
-    """The arrays with as many rows of each table as all devices hold; to be traced."""
+    """Arrays with each table padded to the rows of all devices; to be traced."""
 
     def each(x: Array, spec: P) -> Array:
         if spec == P():
@@ -120,23 +121,23 @@ def padded(layout: MeshLayout, tree: _T) -> _T:
 
 
 def unpadded(layout: MeshLayout, params: _T) -> _T:
-    """The arrays with the rows of entities alone; to be traced."""
+    """Arrays without the padding rows; to be traced."""
     n = layout.num_entities
     return jax.tree.map(lambda x, spec: x if spec == P() else x[:n], params, layout.specs(params))
 
 
 def shared_out(layout: MeshLayout, tree: _T) -> _T:
-    """The arrays, shared out along their first axis, that of queries; to be traced."""
+    """Arrays split among the devices along their first axis, the axis of queries; to be traced."""
     return jax.lax.with_sharding_constraint(tree, layout.sharding(MESH_AXIS))
 
 
 def on_all(layout: MeshLayout, tree: _T) -> _T:
-    """Arrays that every process has, each on every device."""
+    """Arrays that every process has, replicated on every device."""
     return jax.tree.map(lambda x: _put(np.asarray(x), layout.sharding()), tree)
 
 
 def put_at(layout: MeshLayout, array: np.ndarray, place: KeyPath) -> Array:
-    """An array of the host, without padding, on the devices, as it stands at a place of a state."""
+    """Array of the host, without padding, placed on the devices as the layout of its place requires."""
     if layout.spec(place) == P():
         return _put(array, layout.sharding())
     shape, n = (layout.padded, *array.shape[1:]), len(array)
@@ -156,7 +157,7 @@ def _put(array: np.ndarray, sharding: NamedSharding) -> Array:
 
 
 def unpadded_on_all(layout: MeshLayout | None, params: _T) -> _T:
-    """The parameters without padding, all of them on every device."""
+    """Parameters without padding, replicated on every device."""
     return params if layout is None else _unpadded_on_all(layout)(params)
 
 
@@ -166,9 +167,9 @@ def _unpadded_on_all(layout: MeshLayout) -> Callable[[_T], _T]:
 
 
 def host_blocks(layout: MeshLayout | None, array: Array | np.ndarray, place: KeyPath) -> Iterator[np.ndarray]:
-    """An array at a place of a state, without padding, in blocks of its rows, in the memory of the host.
+    """Array at a place of a state, without padding, as blocks of rows in the memory of the host.
 
-    All processes ask for the same blocks together. On one device there is one block.
+    All processes must ask for the same blocks together. On one device there is one block.
     """
     if layout is None or layout.spec(place) == P():
         yield np.asarray(array)
@@ -176,13 +177,13 @@ def host_blocks(layout: MeshLayout | None, array: Array | np.ndarray, place: Key
     n = layout.num_entities
     rows = max(1, min(n, _BLOCK * n // max(1, array.size * array.dtype.itemsize)))
     for start in range(0, n, rows):
-        # The last block begins before its turn, and its first rows are not given twice.
+        # The last block starts earlier so that it is full; its first rows are not yielded twice.
         at = min(start, n - rows)
         yield np.asarray(_block(layout, rows)(array, at))[start - at :]
 
 
 @cache
 def _block(layout: MeshLayout, rows: int) -> Callable[..., Array]:
-    """(array, its first row) to so many rows of it, on every device."""
+    """Function from (array, first row) to `rows` rows of it, on every device."""
     call = partial(jax.lax.dynamic_slice_in_dim, slice_size=rows)
     return jax.jit(call, out_shardings=layout.sharding())

@@ -1,4 +1,4 @@
-"""The loop of training: calls of the device between the moments when something is looked at or written."""
+"""Loop of training: calls of the device between the steps where the state is inspected or written."""
 
 import time
 from bisect import bisect_right
@@ -27,7 +27,7 @@ from owkg.train.validation import Validate, validator
 
 _T = TypeVar("_T")
 Row = dict[str, float | int | None]
-# What a call of the device should take: short enough to be interrupted, long enough to cost nothing.
+# Duration of a call of the device: short enough for interrupts, long enough to hide its overhead.
 _CALL_S = 0.5
 _FASTER = 8
 
@@ -37,9 +37,9 @@ class Snapshot(NamedTuple):
 
     Attributes:
         step: number of steps taken.
-        state: after them; the next step takes its memory.
-        rows: of the training path, one a record.
-        due: whether a checkpoint is.
+        state: state after these steps; the next step reuses its memory.
+        rows: rows of the training path, one per record.
+        due: whether a checkpoint is due.
         last: whether training ends here.
     """
 
@@ -62,24 +62,25 @@ def snapshots(
     on_progress: Callable[[int, int, str], None] | None = None,
     interrupted: Callable[[], int] = lambda: 0,
 ) -> Iterator[Snapshot]:
-    """Trains, and yields at every record, validation and checkpoint, at an interrupt, and at the end.
+    """Snapshots of a training: at every record, validation and checkpoint, at an interrupt, and at the end.
 
-    Where it starts and how many steps a call takes change no bit of the parameters.
+    The starting step and the number of steps per call do not change a bit of the parameters.
 
     Args:
-        graph: whose split train is learned.
-        config: how.
-        layout: of the state on several devices, of the snapshots too; None: on one.
+        graph: graph whose split train is learned.
+        config: configuration of the training.
+        layout: layout of the state, also in the snapshots, on several devices. None: one device.
         start: (step, state) to continue from; the state is donated.
-        rows: of the path until then.
-        chunk_steps: steps a call of the device; None: as many as take half a second.
-        watched: further numbers of steps after which to yield, in [1, steps of the training].
-        on_progress: told after each call how many steps are done, of how many, and loss and speed in words.
-        interrupted: asked after each call whether to end.
+        rows: rows of the training path up to the start.
+        chunk_steps: steps per call of the device. None: as many as take half a second.
+        watched: further numbers of steps to yield a snapshot at, in [1, steps of the training].
+        on_progress: function called after each call with steps done, all steps, and a text with loss and
+            speed.
+        interrupted: function called after each call; training ends if it returns a number other than 0.
 
     Raises:
-        ValueError: at once if the graph does not suit the configuration, or the model does not fit in memory;
-            later if loss or parameters are no longer finite, saying at which step.
+        ValueError: at once if the graph does not suit the configuration or the model does not fit in memory;
+            later if loss or parameters are no longer finite, with the step.
     """
     parts, sizes = queries(graph, config)
     if start is None:
@@ -115,7 +116,8 @@ def _walked(
     if layout is not None:
         numbers, parts = on_all(layout, (numbers, parts))
     step, state = start or (0, init_state(config, sizes, numbers, layout, facts))
-    # To look at all parameters takes as long as a step of rows: only before they are shown or written.
+    # Inspecting all parameters takes as long as a step of rows, so it is done only before they are used or
+    # written.
     updates = updates_of(config, sizes.num_entities)
     chunk, epoch = chunk_steps or 1, step // sizes.per_epoch
     orders, busy = _timed(partial(orders_of, asked=sizes.queries), numbers, epoch)
@@ -170,80 +172,80 @@ def _walked(
 
 
 def _from_zero(state: State, layout: MeshLayout | None) -> State:
-    """`state` with a sum of losses that begins again."""
+    """`state` with the sum of losses reset to 0."""
     loss = jnp.zeros_like(state.loss) if layout is None else on_all(layout, np.float32(0))
     return state._replace(loss=loss)
 
 
 def _timed(call: Callable[..., _T], *arguments: object) -> tuple[_T, float]:
-    """What a call of the device gives, and the seconds until it is there."""
+    """Result of a call of the device, and the seconds until it is complete."""
     called = time.perf_counter()
     found = jax.block_until_ready(call(*arguments))
     return found, time.perf_counter() - called
 
 
 def call_steps(steps: int, took: float, empty: float) -> int:
-    """Steps of the next call of the device: half a second of them, or as long as an empty call takes.
+    """Number of steps for the next call of the device, which fill half a second or, if longer, an empty call.
 
-    `took` and `empty` are seconds of the call before, of so many `steps`, and of a call without steps.
+    `took` and `empty` are the seconds of the last call, which had `steps` steps, and of a call without steps.
     """
     each = max(took - empty, 1e-9) / steps
     return max(1, int(min(max(_CALL_S, empty) / each, steps * _FASTER)))
 
 
 def _measured(measured: Validate, trained: Trained, step: int) -> dict[str, float]:
-    here = f"the parameters after step {step - 1} (checkpoints written before it stay)"
+    here = f"the parameters after step {step - 1} (earlier checkpoints are kept)"
     with naming({"trained": here}):
         return measured(trained)
 
 
 def ended(config: Training, rows: Sequence[Row], step: int, total: int) -> bool:
-    """Whether training is over: all steps are taken, or `patience` validations had no new best."""
+    """Whether training is over: all steps are taken, or `patience` validations brought no new best."""
     values = [value for _, value in validations(config, rows)]
     waited = len(values) - 1 - values.index(max(values)) if values else 0
     return step >= total or (config.patience > 0 and waited >= config.patience)
 
 
 def validations(config: Training, rows: Sequence[Row]) -> list[tuple[int, float]]:
-    """(step, value of the metric that decides) of each validation."""
+    """(Step, value of the deciding metric) of each validation."""
     name = f"valid_{config.valid_metric}"
     return [(int(row["step"] or 0), value) for row in rows if (value := row.get(name)) is not None]
 
 
 def best_step(config: Training, rows: Sequence[Row]) -> int | None:
-    """The step of the first best validation; None without any."""
+    """Step of the first best validation; None without validations."""
     found = validations(config, rows)
     return max(found, key=lambda pair: pair[1])[0] if found else None
 
 
 def next_stop(config: Training, sizes: Sizes, step: int) -> int:
-    """The next step at which something is looked at or written."""
+    """Next step at which the state is inspected or written."""
     intervals = (config.record_every, config.valid_every, config.checkpoint_every)
     every = [epochs * sizes.per_epoch for epochs in intervals if epochs]
     return min(sizes.total, *((step // interval + 1) * interval for interval in every))
 
 
 def _next(watched: Sequence[int], step: int) -> Sequence[int]:
-    """The first of `watched`, increasing, after `step`; nothing if there is none."""
+    """First element of `watched`, increasing, after `step`; empty if there is none."""
     return watched[(first := bisect_right(watched, step)) : first + 1]
 
 
 def due(epochs: int, sizes: Sizes, step: int) -> bool:
-    """Whether an interval of so many epochs ends at `step`; every interval ends with the training."""
+    """Whether an interval of `epochs` epochs ends at `step`; every interval ends with the training."""
     return epochs > 0 and (step % (epochs * sizes.per_epoch) == 0 or step == sizes.total)
 
 
-_ADVICE = "a smaller `learning_rate` may help. Checkpoints written before it stay."
+_ADVICE = "a smaller `learning_rate` may help. Earlier checkpoints are kept."
 
 
 def _require_finite_loss(state: State) -> None:
-    """Raises ValueError if the loss was not finite; what was written before stays."""
+    """Raises ValueError if the loss was not finite; files written before are kept."""
     if int(state.bad) >= 0:
         raise ValueError(f"the loss is not finite at step {int(state.bad)}; {_ADVICE}")
 
 
 def _require_finite(state: State, step: int) -> None:
-    """Raises ValueError if the loss or the parameters are not finite; what was written before stays."""
+    """Raises ValueError if the loss or the parameters are not finite; files written before are kept."""
     _require_finite_loss(state)
     if not all_finite(state.params):
         raise ValueError(f"the parameters are not finite after step {step - 1}; {_ADVICE}")

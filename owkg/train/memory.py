@@ -1,4 +1,4 @@
-"""Memory that training takes at least, asked for before it starts."""
+"""Memory that training needs at least, checked before it starts."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,9 @@ from owkg.train.updates import updates_of
 
 
 def least_bytes(config: Training, sizes: Sizes, *, runs: int = 1) -> int:
-    """Bytes of parameters and optimiser of so many runs; of gradients where whole tables are updated.
+    """Bytes of parameters and optimiser of `runs` runs, and of gradients if whole tables are updated.
 
-    Of models that encode also those of `kept_bytes`.
+    Models with an encoder also need `kept_bytes`.
     """
     state = _state(config, sizes)
     parts = [state] if updates_of(config, sizes.num_entities).how == "rows" else [state, state.params]
@@ -26,9 +26,9 @@ def least_bytes(config: Training, sizes: Sizes, *, runs: int = 1) -> int:
 
 
 def kept_bytes(config: Training, sizes: Sizes) -> int:
-    """Bytes of what an encoder keeps for its derivative, such as messages along all edges; 0 without one.
+    """Bytes that an encoder keeps for its derivative, such as messages along all edges; 0 without an encoder.
 
-    Found by tracing `Model.encode` for shapes; nothing is computed.
+    They are found by tracing the shapes of `Model.encode`, without computing anything.
     """
     encode = config.built().encode
     if encode is None:
@@ -51,16 +51,16 @@ def _bytes(arrays: PyTree) -> int:
 
 
 def require_memory(config: Training, sizes: Sizes, layout: MeshLayout | None, *, runs: int = 1) -> None:
-    """A check that the devices of this process have room for `least_bytes`.
+    """Check that the devices of this process have room for `least_bytes`.
 
     Raises:
-        ValueError: naming the model, with what is needed and what is free.
+        ValueError: if memory is too small; the message names the model and gives needed and free memory.
     """
     own = [jax.local_devices()[0]] if layout is None else list(layout.mesh.local_devices)
     share = least_bytes(config, sizes, runs=runs) // (1 if layout is None else layout.mesh.size)
-    # Virtual devices of a processor share its memory.
+    # Virtual devices of a CPU share its memory.
     needed, free = share * (len(own) if own[0].platform == "cpu" else 1), free_bytes(own[0])
     what = f"parameters and optimiser of {sizes.num_entities:,} entities"
     what += f", and messages along {2 * sizes.num_facts:,} edges" if config.built().encode else ""
-    what += " (fewer dimensions take less)"
+    what += " (fewer dimensions need less)"
     checks.memory("model", needed, free, what)

@@ -1,4 +1,4 @@
-"""Entities that answer wrongly, drawn at random."""
+"""Negative entities, drawn at random."""
 
 from collections.abc import Callable
 
@@ -17,11 +17,11 @@ def unknown(
     num_entities: int,
     most: int,
 ) -> Int[Array, "q k"]:
-    """Draws entities uniformly from those that are no known answer, without rejection.
+    """Entities drawn uniformly from those that are not known answers, without rejection, [q, k].
 
-    With the answers a_0 < a_1 < ... of a query, the u-th entity that is none of them is
-    u + #{i : a_i - i <= u}, and a_i - i does not fall: a binary search finds it. The answers of a query,
-    `answers[start:stop]`, are increasing, at most `most`, and fewer than the entities.
+    For the answers a_0 < a_1 < ... of a query, the u-th entity that is not an answer is u + #{i : a_i - i <=
+    u}. Because a_i - i never decreases, a binary search finds it. The answers of a query,
+    `answers[start:stop]`, must be increasing, at most `most`, and fewer than the entities.
     """
     start, stop = start[:, None], stop[:, None]
     shape = (start.shape[0], num_negatives)
@@ -37,7 +37,7 @@ def known(
     *,
     most: int,
 ) -> Bool[Array, "q k"]:
-    """Whether each candidate is a known answer of each query; arguments as `unknown`."""
+    """Whether each candidate is a known answer of each query; arguments as in `unknown`."""
     start, stop = start[:, None], stop[:, None]
     at = _first(
         lambda at: answers[at] >= candidates, start, stop, most, (start.shape[0], candidates.shape[0])
@@ -48,7 +48,7 @@ def known(
 def _first(
     true_at: Callable[[Array], Array], start: Array, stop: Array, most: int, shape: tuple[int, ...]
 ) -> Int[Array, "q k"]:
-    """The first place in [start, stop) where `true_at` holds; it holds from there on; `stop` if nowhere."""
+    """First place in [start, stop) from which `true_at` holds; `stop` if it holds nowhere."""
     low, high = jnp.broadcast_to(start, shape), jnp.broadcast_to(stop, shape)
     for _ in range(most.bit_length()):
         middle = (low + high) // 2

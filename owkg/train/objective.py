@@ -1,4 +1,4 @@
-"""What a step makes small: the mean loss of its queries, and the penalties on their embeddings."""
+"""Objective of a step: the mean loss of its queries, and the penalties on their embeddings."""
 
 import jax
 import jax.numpy as jnp
@@ -27,13 +27,13 @@ def objective(
     numbers: Hyperparameters,
     gathered: Reached | ReachedByDevices | None = None,
 ) -> tuple[Float[Array, ""], Statistics]:
-    """The weighted mean loss of the queries of a step with the penalties, and the statistics after it.
+    """Weighted mean loss of the queries of a step plus the penalties, and the statistics after the step.
 
-    `batches` are the queries of this step by side, `counts` which of them count, `key` of dropout and
-    negatives. `params` are float32, whatever the precision of the configuration.
+    `batches` are the queries of this step by side, `counts` tells which of them count, and `key` is the key
+    of dropout and negatives. `params` are float32, whatever the precision of the configuration.
 
-    A model that encodes does so once, and penalties are of encoded rows. With `gathered`, `params` hold what
-    is no table of entities, and `batches` name the places of their side.
+    A model with an encoder encodes once, and the penalties apply to encoded rows. If `gathered` is given,
+    `params` holds only parameters that are not entity tables, and `batches` name the places of their side.
     """
     keys = side_keys(key)
     sampled = config.training_loop == "negatives"
@@ -43,7 +43,7 @@ def objective(
             drawn = drawn_of(config, sizes, batches, key)
         narrow = _narrow(config, params)
         if model.encode is not None:
-            # No key of a side: the next number.
+            # The sides use the keys below this number.
             narrow, statistics = model.encode(narrow, statistics, key=jax.random.fold_in(key, len(SIDES)))
             own = [jax.tree.map(_single, narrow)] * len(SIDES)
         tables = [(narrow, model.candidates(narrow))] * len(SIDES)
@@ -96,25 +96,25 @@ def objective(
 
 
 def _single(statistic: Array) -> Array:
-    """Floating numbers in float32; others, such as orders, as they are."""
+    """Floating-point numbers as float32; other types, such as orders, unchanged."""
     return statistic.astype(jnp.float32) if jnp.issubdtype(statistic.dtype, jnp.floating) else statistic
 
 
 def _narrow(config: Training, params: Params) -> Params:
-    """The parameters in the precision that is computed in."""
+    """Parameters in the precision of the computation."""
     return jax.tree.map(lambda x: x.astype(config.precision), params)
 
 
 def powers(rows: Float[Array, "q d"], exponent: int, *, complex_rows: bool) -> Float[Array, "q"]:
     """sum_k |x_k|^exponent of each row: 3 for the nuclear 3-norm (Lacroix et al. 2018), 2 for L2.
 
-    Complex rows are real parts, then as many imaginary parts; |x_k| is then a modulus.
+    A complex row has its real parts first and then its imaginary parts; |x_k| is then a modulus.
     """
     square = jnp.square(rows)
     if complex_rows:
         real, imaginary = jnp.split(square, 2, axis=-1)
         square = real + imaginary
-    # Of the square: its derivative at 0 is finite.
+    # Powers of the square, because its derivative at 0 is finite.
     return jnp.sum(square ** (exponent / 2), axis=-1)
 
 
@@ -128,9 +128,9 @@ def penalty(
     head: bool,
     answers: bool,
 ) -> Float[Array, ""]:
-    """The sum of `powers` over the embeddings of the queries of one side that count.
+    """Sum of `powers` over the embeddings of the counted queries of one side.
 
-    `answers`: whether the answer is penalised beside the given entity and the relation.
+    `answers` tells whether the answer is penalised in addition to the given entity and the relation.
     """
     inverse = params["relation"].shape[0] // 2 if head and model.config.reciprocal else 0
     rows = [params["entity"][batch.entity], params["relation"][batch.relation + inverse]]

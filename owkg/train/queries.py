@@ -1,4 +1,4 @@
-"""What a graph asks in training: every fact on both sides, with the answers that are known."""
+"""Training queries of a graph: every fact on both sides, with the known answers."""
 
 from typing import NamedTuple
 
@@ -12,19 +12,19 @@ from owkg.kg.triples import query_ids
 from owkg.models import MODELS, SIDES
 from owkg.train.config import Training
 
-# Answers that every query is taken to have beside its own where facts are weighed by them.
+# Assumed number of further answers of every query, for weights by subsampling.
 _COUNTED_FROM = 3
 
 
 class SideQueries(NamedTuple):
-    """The queries of one side.
+    """Queries of one side.
 
     Attributes:
-        entity, relation: that a query gives, [queries].
-        answer: of the fact; where all answers of a query count, its first.
-        start, stop: where the known answers of a query begin and end in `answers`.
-        weight: of the query in the loss; one for all, [1], where they are alike.
-        answers: of all queries, [facts], increasing within each.
+        entity, relation: entity and relation given by each query, [queries].
+        answer: answer of the fact; if all answers of a query count, the first one.
+        start, stop: range of the known answers of each query in `answers`.
+        weight: weight of each query in the loss, or [1] if all weights are equal.
+        answers: known answers of all queries, [facts], increasing within each query.
     """
 
     entity: Int[Array, "q"]
@@ -37,17 +37,17 @@ class SideQueries(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Whole numbers that shapes and loops are made of, by side: those of heads, then those of tails.
+    """Integers that determine shapes and loops; tuples give the number for heads, then for tails.
 
     Attributes:
-        num_entities, num_relations: of the graph.
-        num_facts: of train.
-        queries: of each side.
-        most: known answers of a query.
-        batch: queries a step.
-        per_epoch: steps an epoch.
+        num_entities, num_relations: size of the graph.
+        num_facts: number of facts of train.
+        queries: number of queries of each side.
+        most: largest number of known answers of a query.
+        batch: queries per step.
+        per_epoch: steps per epoch.
         total: steps of the training.
-        batch_answers: known answers that the queries of a step can have.
+        batch_answers: largest number of known answers of the queries of a step together.
     """
 
     num_entities: int
@@ -62,18 +62,18 @@ class Sizes(NamedTuple):
 
 
 def require_trainable(config: Training) -> None:
-    """ArgumentError if the model is none that is trained."""
+    """Raises ArgumentError if the model cannot be trained."""
     if made_by := MODELS[config.model].made_by:
         raise ArgumentError(
-            "model", f"must be one that is trained, got {config.model!r}: {made_by} makes it."
+            "model", f"must be a model to train, got {config.model!r}, which {made_by} makes."
         )
 
 
 def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueries, ...], Sizes]:
-    """The queries of the split train of each side, and their sizes.
+    """Queries of the split train for each side, and their sizes.
 
     Raises:
-        ValueError: if there is no train split or nothing in it, or no entity is left to draw negatives from.
+        ValueError: if the split train is missing or empty, or no entity is left to draw negatives from.
     """
     require_trainable(config)
     facts = kg.joined_splits(graph, ["train"])
@@ -83,7 +83,8 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueri
     if config.training_loop == "kvsall":
         parts = [_distinct(index) for index in known]
     else:
-        # Both sides hold the same arrays: the entity that one gives is the answer of the other.
+        # Both sides hold the same arrays, because the entity given by one side is the answer of the other
+        # side.
         columns = [jnp.asarray(np.ascontiguousarray(column)) for column in facts.T]
         weights = _weights(facts, known, config)
         parts = [_every(facts, columns, *of_side) for of_side in zip(weights, known, strict=True)]
@@ -94,7 +95,7 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueri
     asked = tuple(len(part.entity) for part in parts)
     at_least = -(-sum(asked) // config.batch_size)
     batch = tuple(-(-q // at_least) for q in asked)
-    # Both batches may have been rounded up so far that fewer steps ask everything: none must ask nothing.
+    # Rounding up both batches may leave fewer steps in an epoch; none may be without queries.
     per_epoch = max(-(-q // b) for q, b in zip(asked, batch, strict=True))
     total = config.steps or config.epochs * per_epoch
     if total >= 2**31:
@@ -114,7 +115,7 @@ def queries(graph: kg.KnowledgeGraph, config: Training) -> tuple[tuple[SideQueri
 
 
 def some_queries(part: SideQueries, rows: Int[Array, "q"], counts: Bool[Array, "q"]) -> SideQueries:
-    """Some queries, those that do not count of weight 0; `answers` stay those of all."""
+    """Some of the queries, with weight 0 where they do not count; `answers` still holds all answers."""
     of_query = ("entity", "relation", "answer", "start", "stop")
     weight = part.weight if len(part.weight) == 1 else part.weight[rows]
     own = {name: getattr(part, name)[rows] for name in of_query}
@@ -122,7 +123,7 @@ def some_queries(part: SideQueries, rows: Int[Array, "q"], counts: Bool[Array, "
 
 
 def _every(facts: np.ndarray, columns: list[Array], weight: Array, known: kg.KnownAnswers) -> SideQueries:
-    """A query a fact; `columns` of the facts, on the device."""
+    """One query per fact, from `columns` of the facts on the device."""
     start, stop = kg.answer_ranges(known, *query_ids(facts, known.side)[:2])
     asked = columns if known.side == "tail" else columns[::-1]
     start, stop, answers = _arrays(start, stop, known.answers)
@@ -130,7 +131,7 @@ def _every(facts: np.ndarray, columns: list[Array], weight: Array, known: kg.Kno
 
 
 def _distinct(known: kg.KnownAnswers) -> SideQueries:
-    """Every query once."""
+    """Every distinct query once."""
     entity, relation = np.divmod(known.keys, known.num_relations)
     start, stop = known.offsets[:-1], known.offsets[1:]
     columns = _arrays(entity, relation, known.answers[start], start, stop)
@@ -138,16 +139,16 @@ def _distinct(known: kg.KnownAnswers) -> SideQueries:
 
 
 def _arrays(*columns: np.ndarray) -> tuple[Array, ...]:
-    """The columns as arrays of the device, of 32 bits."""
+    """Columns as 32-bit arrays on the device."""
     return tuple(jnp.asarray(column.astype(np.int32)) for column in columns)
 
 
 def _weights(facts: np.ndarray, known: list[kg.KnownAnswers], config: Training) -> list[Array]:
-    """The weights of the queries of each side; [1] where they are alike."""
+    """Weights of the queries of each side; [1] if all weights are equal."""
     both = _subsampled(facts, known) if config.subsampling else np.ones(1)
     weights = [both, both]
     if config.sides == "bernoulli":
-        # Tails per head are facts / heads, heads per tail facts / tails.
+        # Tails per head are facts / heads, and heads per tail are facts / tails.
         tails, heads = (np.bincount(k.keys % k.num_relations, minlength=k.num_relations) for k in known)
         share = (tails / np.maximum(heads + tails, 1))[facts[:, 1]]
         weights = [both * share, both * (1 - share)]
@@ -162,14 +163,14 @@ def _weights(facts: np.ndarray, known: list[kg.KnownAnswers], config: Training) 
 def _subsampled(facts: np.ndarray, known: list[kg.KnownAnswers]) -> Float[np.ndarray, "facts"]:
     """1 / sqrt(answers of (?, r, t) + answers of (h, r, ?) + 6) for every fact.
 
-    The code of Sun et al. 2019 counts each from 4.
+    The code of Sun et al. 2019 starts each of the two counts at 4.
     """
     ranges = [kg.answer_ranges(k, *query_ids(facts, k.side)[:2]) for k in known]
     return 1 / np.sqrt(sum(stop - start for start, stop in ranges) + 2 * _COUNTED_FROM)
 
 
 def _refuse_full(graph: kg.KnowledgeGraph, side: str, part: SideQueries, count: np.ndarray) -> None:
-    """Stops where every entity answers a query, so that no negative can be drawn for it."""
+    """Raises ArgumentError if every entity answers some query, so that no negative can be drawn for it."""
     full = np.flatnonzero(count >= graph.num_entities)
     if full.size:
         entity = graph.entities[int(part.entity[full[0]])]

@@ -1,4 +1,4 @@
-"""How a step reaches the tables of entities: what stands for them in its objective, and how they move."""
+"""Access of a step to entity tables: their substitutes in the objective, and how they are updated."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,23 +8,27 @@ from jaxtyping import Array, Bool, PyTree
 from owkg.models import Params
 from owkg.train.queries import SideQueries
 
-# What a step is of: its number, and the numbers of the configuration; arrays.
+# Arrays that identify a step: its number, and the numbers of the configuration.
 At = PyTree[Array]
-# (at, gradients, params, optimiser) to the way that the parameters move, and the optimiser after it.
+# Function from (at, gradients, params, optimiser) to the changes of the parameters and the new optimiser
+# state.
 Move = Callable[[At, Params, Params, PyTree[Array]], tuple[Params, PyTree[Array]]]
 
 
 class Reach(NamedTuple):
-    """The tables of entities in a step.
+    """Entity tables in a step.
 
     Attributes:
-        batches, counts: the queries by side, with places instead of entities where tables are not whole, and
-            which of them count.
-        rows, others: what the objective is differentiated by, beside the parameters that are no tables.
-        gathered: (rows, others) to what stands for the tables in the objective; None: they are whole.
-        summed: (gradients of rows, of others) to those by which the tables move.
-        moved: (those, what the optimiser keeps of the tables, at, move) to (tables, what the optimiser keeps,
-            slots for the next step).
+        batches, counts: queries by side, with places instead of entities unless tables are whole, and which
+            of them count.
+        rows, others: arrays to differentiate the objective by, in addition to the parameters that are not
+            tables.
+        gathered: function from (rows, others) to the substitute for the tables in the objective; None for
+            whole tables.
+        summed: function from (gradients of rows, gradients of others) to the gradients that update the
+            tables.
+        moved: function from (these gradients, optimiser state of the tables, at, move) to (tables, optimiser
+            state, slots for the next step).
     """
 
     batches: tuple[SideQueries, ...]

@@ -1,6 +1,6 @@
-"""The rows of entities that a step touches: gathered, their gradients added up, moved and written back.
+"""Entity rows that a step uses: gathering them, adding up their gradients, updating and writing them back.
 
-No array here has the length of a table but the tables themselves, which are written in place.
+Only the tables themselves have the length of a table here, and they are written in place.
 """
 
 from collections.abc import Callable, Collection
@@ -16,29 +16,30 @@ from owkg.train.drawn import Drawn
 from owkg.train.queries import SideQueries
 from owkg.train.reach import At, Move, Reach
 
-# Bytes of rows moved at a time: what stays in a CPU's cache; elsewhere, what fits into memory.
+# Bytes of rows to update at a time: the size of a CPU's cache; elsewhere, an amount that fits in memory.
 _CPU_BLOCK, _BLOCK = 2**22, 2**30
-# No entity.
+# Id of no entity.
 _NONE = 2**31 - 1
 
-# As `Move`, at a step.
+# `Move` with its step fixed.
 _Moves = Callable[[Params, Params, PyTree[Array]], tuple[Params, PyTree[Array]]]
 
 
 class Reached(NamedTuple):
-    """What stands for whole tables in the objective of a step.
+    """Substitute for whole tables in the objective of a step.
 
-    A place is where a step names an entity: those given by the queries of a side, their answers, then their
-    negatives.
+    A place is a position at which a step names an entity: first the entities given by the queries of a side,
+    then their answers, then their negatives.
 
     Attributes:
-        rows: by side, the rows of the tables of entities for the given and the answers; for all places if
+        rows: by side, the rows of the entity tables for the given entities and the answers; for all places if
             negatives are shared.
-        drawn: by side, the negatives, as places of it.
+        drawn: by side, the negatives, as places of the side.
         tables: the tables themselves, not differentiated.
-        sums: of their gradients by slot, to be differentiated by; their numbers do not count.
-        candidates, slots: entities, and slots, of the answer and the negatives of each query of both sides,
-            [queries, 1 + k]; of no query if negatives are shared.
+        sums: arrays for the sums of their gradients by slot; the objective is differentiated by them, and
+            their values do not matter.
+        candidates, slots: entities and slots of the answer and the negatives of each query of both sides,
+            [queries, 1 + k]; empty if negatives are shared.
     """
 
     rows: tuple[Params, ...]
@@ -50,12 +51,12 @@ class Reached(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The places of one side.
+    """Places of one side.
 
     Attributes:
-        entity: of each, [places].
-        batch, drawn: the queries and negatives, with places instead of entities.
-        held: how many of them, from the first, have rows of their own in the objective.
+        entity: entity at each place, [places].
+        batch, drawn: queries and negatives, with places instead of entities.
+        held: number of places, from the first, that have rows of their own in the objective.
     """
 
     entity: Int[Array, "places"]
@@ -65,7 +66,7 @@ class Places(NamedTuple):
 
 
 def places_of(batch: SideQueries, drawn: Drawn) -> Places:
-    """The places of a side."""
+    """Places of a side."""
     q, shared = len(batch.entity), drawn.entity.ndim == 1
     place = jnp.arange(q, dtype=jnp.int32)
     negatives = 2 * q + jnp.arange(drawn.entity.size, dtype=jnp.int32).reshape(drawn.entity.shape)
@@ -78,11 +79,12 @@ def places_of(batch: SideQueries, drawn: Drawn) -> Places:
 
 
 class Written(NamedTuple):
-    """Which rows a step writes.
+    """Rows that a step writes.
 
     Attributes:
-        slot: of the entity of each place: equal for equal entities, and one of their places; [places].
-        entity: of each slot that is taken; beyond all entities for the others; [places].
+        slot: slot of the entity at each place, [places]; equal entities share a slot, which is one of their
+            places.
+        entity: entity of each used slot, [places]; an id above all entities for unused slots.
     """
 
     slot: Int[Array, "places"]
@@ -90,10 +92,10 @@ class Written(NamedTuple):
 
 
 def slots_of(entity: Int[Array, "places"], slots: Int[Array, "n"]) -> tuple[Written, Int[Array, "n"]]:
-    """The rows of a step, and `slots` for the next: memory that may hold anything.
+    """Rows of a step, and `slots` for the next one; `slots` is memory with arbitrary content.
 
-    Which of their places is the slot of equal entities matters for no result: gradients are added up in the
-    order of the places, wherever the sum stands.
+    The choice of the slot among the places of equal entities changes no result, because gradients are added
+    in the order of the places whichever slot holds the sum.
     """
     place = jnp.arange(len(entity), dtype=jnp.int32)
     slots = slots.at[entity].set(place, mode="promise_in_bounds")
@@ -108,7 +110,7 @@ def by_rows(
     counts: tuple[Bool[Array, "q"], ...],
     drawn: tuple[Drawn, ...],
 ) -> Reach:
-    """The tables of entities by the rows of the entities of a step alone; `slots` as in `slots_of`."""
+    """Access to the entity tables by the rows of a step alone; `slots` as in `slots_of`."""
     places = [places_of(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
     entity = jnp.concatenate([side.entity for side in places])
     written, slots = slots_of(entity, slots)
@@ -143,23 +145,23 @@ def by_rows(
 
 
 def gather(tables: Params, entity: Int[Array, "places"]) -> Params:
-    """The rows of the entities of each table."""
+    """Rows of the entities in each table."""
     return {name: x.at[entity].get(mode="promise_in_bounds") for name, x in tables.items()}
 
 
 def added(sums: Params, slot: Int[Array, "places"], gradients: Params) -> Params:
-    """`sums` and the gradients of places, each at its slot."""
+    """`sums` plus the gradients of places, each added at its slot."""
     return {name: x.at[slot].add(gradients[name], mode="promise_in_bounds") for name, x in sums.items()}
 
 
 def by_side(joined: Array, places: list[Places]) -> list[Array]:
-    """What belongs to the places of each side."""
+    """`joined` split into the places of each side."""
     ends = [sum(len(side.entity) for side in places[: i + 1]) for i in range(len(places) - 1)]
     return jnp.split(joined, ends)
 
 
 def of_candidates(joined: Array, places: list[Places]) -> Array:
-    """What belongs to the answers and the negatives of each query of all sides, [queries, 1 + k]."""
+    """Entries of `joined` for the answer and the negatives of each query of all sides, [queries, 1 + k]."""
     if places[0].drawn.entity.ndim == 1:  # shared
         return jnp.zeros((0, 0), joined.dtype)
 
@@ -171,7 +173,7 @@ def of_candidates(joined: Array, places: list[Places]) -> Array:
 
 
 def named(tree: PyTree[Array], names: Collection[str]) -> PyTree[Array]:
-    """`tree`, of arrays by the name of their parameter and of others, with the parameters of `names` only."""
+    """`tree`, whose dicts map names of parameters to arrays, with the parameters in `names` only."""
 
     def only(x: PyTree[Array]) -> PyTree[Array]:
         return {name: array for name, array in x.items() if name in names} if isinstance(x, dict) else x
@@ -180,24 +182,24 @@ def named(tree: PyTree[Array], names: Collection[str]) -> PyTree[Array]:
 
 
 def united(tree: PyTree[Array], other: PyTree[Array]) -> PyTree[Array]:
-    """`tree` with the parameters of both; what is of no parameter as in `tree`."""
+    """`tree` with the parameters of both trees; everything else comes from `tree`."""
     return jax.tree.map(lambda x, y: x | y if isinstance(x, dict) else x, tree, other, is_leaf=_is_dict)
 
 
 def moved(
     params: Params, optimiser: PyTree[Array], rows: Written, sums: Params, move: _Moves
 ) -> tuple[Params, PyTree[Array]]:
-    """Tables of entities and what the optimiser keeps of them, after a step of their `rows`.
+    """Entity tables and their optimiser state after a step that updates `rows`.
 
-    Blocks of rows are gathered, moved and written while they are in the cache. `sums` are their gradients by
-    slot. Numbers of the optimiser that are of no row stay as they are.
+    Blocks of rows are gathered, updated and written while they are in the cache. `sums` holds their gradients
+    by slot. Numbers of the optimiser that belong to no row stay unchanged.
     """
     k = len(rows.entity)
     limit = _CPU_BLOCK if jax.default_backend() == "cpu" else _BLOCK
     block = max(1, min(k, limit * k // sum(x.size * x.dtype.itemsize for x in sums.values())))
 
     def one(i: Array, tables: tuple[Params, PyTree[Array]]) -> tuple[Params, PyTree[Array]]:
-        # The last block begins before its turn: what came before its turn is not written again.
+        # The last block starts earlier so that it is full; rows before its turn are not written again.
         start = jnp.minimum(i * block, k - block)
         entity = jax.lax.dynamic_slice_in_dim(rows.entity, start, block)
         write = jnp.where(start + jnp.arange(block) < i * block, _NONE, entity)
@@ -205,7 +207,7 @@ def moved(
         params, optimiser = tables
         small = _of_tables(lambda x: x.at[entity].get(mode="clip"), tables)
         way, kept = move(gradients, *small)
-        # Twice as fast on a CPU as to write sums over the rows that were read.
+        # On a CPU, this is twice as fast as writing sums over the rows that were read.
         params = _of_tables(lambda x, y: x.at[write].add(y, mode="drop"), params, way)
         return params, _of_tables(lambda x, y: x.at[write].set(y, mode="drop"), optimiser, kept)
 
@@ -213,7 +215,7 @@ def moved(
 
 
 def _of_tables(call: Callable[..., Array], tree: PyTree[Array], *others: PyTree[Array]) -> PyTree[Array]:
-    """`tree` after `call` of each of its tables, with those of the others."""
+    """`tree` after `call` on each of its tables, together with the same tables of `others`."""
 
     def each(x: PyTree[Array], *more: PyTree[Array]) -> PyTree[Array]:
         if not isinstance(x, dict):

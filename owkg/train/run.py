@@ -1,4 +1,4 @@
-"""Training into the folder of a run, going on with it, and reading it."""
+"""Training into the folder of a run, resuming the run, and reading it."""
 
 import json
 import re
@@ -55,16 +55,16 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """A trained model.
+    """Trained model, as read from the folder of a run.
 
     Attributes:
-        trained: the model and its arrays.
-        step: of the checkpoint that they come from.
-        config: how it was trained.
-        entities, relations: labels of their ids.
-        graph_folder: where the graph was read, if it was.
-        reading: how it was read there.
-        path: the rows of the training path.
+        trained: model with its parameters.
+        step: step of the checkpoint that the parameters come from.
+        config: configuration of the training.
+        entities, relations: labels, in the order of the ids.
+        graph_folder: folder of the graph, or None if it was not read from one.
+        reading: options with which the graph was read.
+        path: rows of the training path.
     """
 
     trained: Trained
@@ -77,10 +77,11 @@ class Run(NamedTuple):
     path: pl.DataFrame
 
     def plot(self, metric: str | None = None) -> "matplotlib.figure.Figure":
-        """The figure of the learning curves: loss and validation metric by epoch, the best step marked.
+        """Figure of the learning curves: loss and validation metric by epoch, with the best step marked.
 
         Args:
-            metric: validation metric to draw, such as "hits@10". Default: the one that chooses the best step.
+            metric: validation metric to draw, such as "hits@10". Default: the metric that chooses the best
+                step.
 
         Raises:
             ValueError: if the training recorded nothing.
@@ -108,40 +109,42 @@ def train(
 ) -> Run:
     """Trains a model into the folder of a run.
 
-    A run that is cut short at any moment and resumed gives the same parameters to the bit as an undisturbed
-    one, on one machine and as many devices; on others it differs by rounding. SIGINT (Ctrl-C), SIGTERM
-    and SIGHUP write a checkpoint, and then do what they did before, or interrupt. `folder` is not written
-    before the first checkpoint.
+    A run that is interrupted at any moment and resumed gives exactly the same parameters as an uninterrupted
+    run on the same machine with the same number of devices; on other devices it differs by rounding. On
+    SIGINT (Ctrl-C), SIGTERM and SIGHUP, owkg writes a checkpoint and then lets the signal take its usual
+    effect, or raises KeyboardInterrupt. Nothing is written to `folder` before the first checkpoint.
 
-    Several devices share out the embeddings of entities by rows, and the queries of a step against negatives.
-    Processes that `owkg.train.connect` has connected call this together; the first one writes `folder`, and
-    all must see it.
+    Several devices share the entity embeddings by rows and, with negatives, the queries of a step. All
+    processes that `owkg.train.connect` has connected must call this function together; the first one writes
+    `folder`, and all must see it.
 
     Args:
-        graph: whose split train is learned; the split valid chooses the best step and when to stop.
-        config: how.
-        folder: to write.
-        graph_folder: where the graph comes from; its checksums are noted.
-        reading: how it was read there, which is noted too; None: by the files.
-        devices: how many of those that JAX sees; None: one, or all where several processes are connected.
-        resume: whether to go on with the run in `folder`, from its newest checkpoint.
-        overwrite: whether a run that is there may be replaced.
-        chunk_steps: steps a call of the device; None: as many as take half a second.
-        watch: told (step, model with its arrays) after each of the `watched` numbers of steps, before the
-            checkpoint of that step; a resumed run tells again what came after its newest checkpoint.
+        graph: graph whose split train is learned; the split valid chooses the best step and when to stop.
+        config: configuration of the training.
+        folder: folder of the run to write.
+        graph_folder: folder of the graph; its checksums are recorded. None: the graph was not read from a
+            folder.
+        reading: options with which the graph was read, recorded as well. None: detected from the files.
+        devices: number of devices to use of those that JAX sees. None: one, or all if several processes are
+            connected.
+        resume: continue the run in `folder` from its newest checkpoint.
+        overwrite: allow replacing an existing run.
+        chunk_steps: steps per call of the device. None: as many as take half a second.
+        watch: function called with (step, trained model) after each step in `watched`, before the checkpoint
+            of that step. A resumed run repeats the calls after its newest checkpoint.
         watched: numbers of steps, in [1, steps of the training].
-        on_progress: told how many steps are done, of how many, and loss and speed in words.
+        on_progress: function called with steps done, all steps, and a text with loss and speed.
 
     Returns:
-        The run at its best step, or its last if nothing was validated.
+        The run at its best step, or at its last step without validations.
 
     Raises:
-        ValueError: if the graph, the configuration and the folder do not suit each other, or the loss is not
+        ValueError: if the graph, the configuration and the folder do not fit each other, or the loss is not
             finite.
-        OSError: if something cannot be written; the checkpoints that are there stay.
+        OSError: if a file cannot be written; existing checkpoints are kept.
     """
     if resume and overwrite:
-        raise ArgumentError("overwrite", "must not be given with `resume`: the run is gone on with.")
+        raise ArgumentError("overwrite", "must not be given with `resume`, which continues the run.")
     require_trainable(config)
     moments = frozenset(watched)
     layout = layout_of(config, graph_checked(graph).num_entities, devices)
@@ -158,7 +161,7 @@ def train(
         came, making = held.enter_context(interrupts()), held.enter_context(ExitStack())
         start, rows = None, []
         if resume:
-            # The first process puts aside what is damaged, before the others look.
+            # The first process renames damaged checkpoints before the other processes look.
             begin = partial(_begin, folder, graph, config, put_by(layout))
             begun = by_first(begin)
             start, rows = by_each(lambda: begun or begin())
@@ -191,75 +194,77 @@ def train(
     if number:
         signal.raise_signal(number)
         raise KeyboardInterrupt
-    # Of tables that one device may not hold, those of the run stay on the host.
+    # If one device may not hold the tables, they stay on the host.
     return by_each(lambda: _loaded(folder, "best", None if layout is None else lambda array, _: array))
 
 
 def config_file(folder: Path) -> Path:
-    """The file of the configuration of a run.
+    """Configuration file of a run.
 
     Raises:
-        ValueError: if `folder` is no folder of a run.
+        ValueError: if `folder` is not the folder of a run.
     """
     if not (folder / CONFIG).is_file():
-        raise ValueError(f"{folder}: is no folder of a run; it holds no {CONFIG}.")
+        raise ValueError(f"{folder}: is not the folder of a run, because it has no {CONFIG}.")
     return folder / CONFIG
 
 
 def run_config(folder: Path, **settings: object) -> Training:
-    """The configuration of a run, some of it replaced by `settings`, to go on with it.
+    """Configuration for resuming a run, with some values replaced by `settings`.
 
     Raises:
-        ValueError: if `folder` is no folder of a run, its configuration is none, or it is of another model.
+        ValueError: if `folder` is not the folder of a run, its configuration is invalid, or `settings` name
+            another model.
     """
     path = config_file(folder)
     text = path.read_text(encoding="utf-8", errors="replace")
     said = re.search(r'^model = "([^"]*)"$', text, re.MULTILINE)
     if said and said[1] not in MODELS:
         raise ValueError(
-            f"{path}: model {said[1]!r} is not known; a model of your own is imported with "
+            f"{path}: model {said[1]!r} is unknown; to import a model of your own, set "
             f"{plugins.VARIABLE}=module."
         )
     if "model" in settings and (held := read_config(path).model) != str(settings["model"]).lower():
         raise ArgumentError("model", f"must be {held} as in the run {folder}, got {settings['model']}.")
-    # Updates of runs that do not say how: there was one way.
+    # Runs that do not record how tables were updated come from a version with one way only.
     before = {} if re.search(r"^updates\b", text, re.MULTILINE) else {"updates": "dense"}
     return read_config(path, **(before | settings))
 
 
 def run_reading(folder: Path) -> Reading:
-    """How the graph of a run was read; ValueError if `folder` is no folder of a run."""
+    """Options with which the graph of a run was read; ValueError if `folder` is not the folder of a run."""
     return noted_reading(require_unchanged(folder))
 
 
 def saved_steps(folder: Path) -> list[int]:
-    """The steps of a run that have a checkpoint, increasing; none if `folder` is no run."""
+    """Steps of a run that have a checkpoint, increasing; empty if `folder` is not a run."""
     return checkpoint_steps(folder / CHECKPOINTS)
 
 
 @reproducible
 def load_run(folder: Path, *, step: int | str = "best") -> Run:
-    """Reads the folder of a run.
+    """Trained model from the folder of a run.
 
     Args:
-        folder: that `train` wrote.
-        step: of the checkpoint: a number, "last", or "best": by the validation metric; the last if nothing
-            was validated.
+        folder: folder that `train` wrote.
+        step: step of the checkpoint: a number, "last", or "best" (default), the best by the validation
+            metric, or the last without validations.
 
     Raises:
-        ValueError: if it is no such folder, has no such checkpoint, or holds one of another model or shape.
+        ValueError: if `folder` is not the folder of a run, has no such checkpoint, or has one of another
+            model or shape.
     """
     return _loaded(checks.path("folder", folder), step, None)
 
 
 def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
-    """As `load_run`, with arrays as `put` makes them (`owkg.train.checkpoints.read_checkpoint`)."""
+    """Result of `load_run`, with arrays converted by `put` (see `owkg.train.checkpoints.read_checkpoint`)."""
     noted = require_unchanged(folder)
     config = run_config(folder)
     entities, relations = (read_labels(folder / name) for name in RUN_LABELS.values())
     steps = checkpoint_steps(folder / CHECKPOINTS)
     if not steps:
-        raise ValueError(f"{folder}: holds no checkpoint yet.")
+        raise ValueError(f"{folder}: has no checkpoint yet.")
     like = state_shape(
         config, len(entities), len(relations), noted.get("predictions", noted.get("train_facts", 1))
     )
@@ -269,8 +274,8 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
         step = best_step(config, rows) or steps[-1]
         if step not in steps:
             raise ValueError(
-                f"{folder}: the checkpoint of its best step, {step}, is not there; resumed training "
-                f"makes it again. `step` can be one of: {', '.join(map(str, steps))}."
+                f"{folder}: the checkpoint of the best step, {step}, is missing; resumed training "
+                f"makes it again. `step` must be one of: {', '.join(map(str, steps))}."
             )
     elif step == "last":
         step = steps[-1]
@@ -293,25 +298,26 @@ def _loaded(folder: Path, step: int | str, put: Put | None) -> Run:
 def _begin(
     folder: Path, graph: kg.KnowledgeGraph, config: Training, put: Put | None
 ) -> tuple[Checkpoint | None, list[Row]]:
-    """(checkpoint, rows until then) from which the run in `folder` goes on: the newest.
+    """(Checkpoint, rows up to it) from which to resume the run in `folder`, usually the newest checkpoint.
 
-    Where the best step until then has no whole checkpoint, it is the newest before that step, so that it is
-    made again; a warning says so.
+    If the best step so far has no complete checkpoint, training resumes from the newest checkpoint before
+    that step, so that it is made again, and a warning is printed.
 
     Raises:
-        ValueError: if it is not of this graph and configuration, or its path is not as it was written.
+        ValueError: if the run has another graph or configuration, or its path has changed since it was
+            written.
     """
     noted = require_unchanged(folder)
     held, asked = config_text(run_config(folder)), config_text(config)
     if held != asked:
         pairs = zip_longest(held.splitlines(), asked.splitlines(), fillvalue="nothing")
         was, now = next(pair for pair in pairs if pair[0] != pair[1])
-        raise ValueError(f"{folder / CONFIG}: is of another training: {was!r} there, {now!r} asked for.")
+        raise ValueError(f"{folder / CONFIG}: is of another training: must have {now!r}, got {was!r}.")
     for kind, name in RUN_LABELS.items():
         if read_labels(folder / name) != getattr(graph, kind):
-            raise ValueError(f"{folder / name}: are other labels than the graph's.")
+            raise ValueError(f"{folder / name}: must have the labels of the graph, got others.")
     if noted.get("facts_sha256") != facts_checksums(graph):
-        raise ValueError(f"{folder}: was trained on other facts than those of the graph.")
+        raise ValueError(f"{folder}: was trained on other facts than the graph has.")
     like = state_shape(config, **graph.sizes, num_facts=len(graph.splits["train"]))
     checkpoints = folder / CHECKPOINTS
     start = newest_checkpoint(checkpoints, like, put)
@@ -323,7 +329,7 @@ def _begin(
     start = Checkpoint(before[-1], read_checkpoint(checkpoints, before[-1], like, put)) if before else None
     keep_checkpoints(checkpoints, before)
     warnings.warn(
-        f"{checkpoints / str(best)}: the best step is not there; trained again from step "
+        f"{checkpoints / str(best)}: the best step is missing; training resumes from step "
         f"{start.step if start else 0}.",
         UserWarning,
         stacklevel=2,
@@ -332,5 +338,5 @@ def _begin(
 
 
 def _until(start: Checkpoint | None, rows: list[Row]) -> list[Row]:
-    """The rows until a checkpoint."""
+    """Rows up to a checkpoint."""
     return [row for row in rows if start is not None and int(row["step"] or 0) <= start.step]

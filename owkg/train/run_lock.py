@@ -1,4 +1,4 @@
-"""Training in a folder by one process at a time, and interrupted in order."""
+"""Lock on the folder of a run, and interrupts of a training."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from owkg.files.storage import remove_begun
 
 try:
     import fcntl
-except ImportError:  # no such locks on this system
+except ImportError:  # this system has no such locks
     fcntl = None
 
 
@@ -23,12 +23,13 @@ _Handler = Callable[[int, FrameType | None], object] | int
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Keeps other processes from training in `folder`, by a lock on a file beside it, where there are locks.
+    """Keeps other processes from training in `folder`, by a lock on a file next to it.
 
-    What a killed process left there half made, under a name beside it, is removed.
+    The lock has no effect on systems without file locks. Partial folders that a killed process left next to
+    it are removed.
 
     Raises:
-        ValueError: if another process does.
+        ValueError: if another process is training there.
     """
     place = folder.absolute()
     path = place.with_name(f".{short(place.name)}.lock")
@@ -37,7 +38,7 @@ def alone(folder: Path) -> Iterator[None]:
         file = _locked(path)
     except BlockingIOError:
         raise ValueError(f"{folder}: is being trained by another process.") from None
-    except OSError:  # no locks here, or nothing can be written: that is for others to say
+    except OSError:  # no locks, or the folder is not writable: reported elsewhere
         file = None
     try:
         if file is not None:
@@ -50,7 +51,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _locked(path: Path) -> IO[str] | None:
-    """The file at `path`, locked; None where the system has no such locks.
+    """The file at `path`, locked; None if the system has no such locks.
 
     Raises:
         BlockingIOError: if it is locked already.
@@ -59,7 +60,7 @@ def _locked(path: Path) -> IO[str] | None:
         file = path.open("a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held the lock removes the file last: it may be another one that stands there now.
+            # The holder of a lock removes the file last, so the file now at this path may be a different one.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(file.fileno())):
                 return file
         except OSError:
@@ -71,9 +72,9 @@ def _locked(path: Path) -> IO[str] | None:
 
 @contextmanager
 def interrupts() -> Iterator[Callable[[], int]]:
-    """Yields SIGINT, SIGTERM or SIGHUP, whichever came, 0 if none did; the second does what it did before.
+    """Yields a function that returns the first of SIGINT, SIGTERM or SIGHUP, or 0.
 
-    Signals that are ignored stay so.
+    A second signal has its previous effect. Ignored signals stay ignored.
     """
     came: list[int] = []
     before: dict[int, _Handler] = {}

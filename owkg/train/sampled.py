@@ -1,4 +1,4 @@
-"""The loss of queries against candidates of their own, in one pass over the embeddings."""
+"""Loss of queries against their own candidates, in one pass over the embeddings."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-# Embeddings gathered at a time: what stays in a CPU's cache; elsewhere, what fits into memory.
+# Bytes of embeddings to gather at a time: the size of a CPU's cache; elsewhere, an amount that fits in
+# memory.
 _CPU_BLOCK, _BLOCK = 2**22, 2**30
 
-# Rows of tables, by name, or one array.
+# Rows of tables by name, or one array.
 _Rows = PyTree[Array]
 Compare = Callable[[Array, Array], Array]
-# (scores [q, k], weight [q]) to the sum of the weighted losses of the queries.
+# Function from (scores [q, k], weight [q]) to the sum of the weighted losses of the queries.
 Total = Callable[[Array, Array], Array]
 
 
@@ -24,11 +25,13 @@ def sampled_loss(
     candidates: Int[Array, "q k"],
     weight: Float[Array, "q"],
 ) -> Float[Array, ""]:
-    """total(one(queries, table[candidates]), weight), with gradients for `table` and `queries`.
+    """Loss of queries against their own candidates, with gradients for `table` and `queries`.
 
-    The loss of a query depends on its own scores only. So blocks of queries are gathered, scored and
-    differentiated while they are in the cache, and the gradients of the embeddings are added to the rows they
-    came from: [q, k, d] never exists, neither forward nor backward. `one` compares queries with candidates,
+        total(one(queries, table[candidates]), weight)
+
+    The loss of a query depends on its own scores only. Blocks of queries are therefore gathered, scored and
+    differentiated while they are in the cache, and the gradients of the embeddings are added to their rows:
+    an array [q, k, d] never exists, neither forward nor backward. `one` compares queries with candidates,
     which are rows of `table`; `total` sums weighted losses.
     """
     return row_loss(one, total, lambda rows: rows, table, table, queries, candidates, candidates, weight)
@@ -45,10 +48,11 @@ def row_loss(
     slots: Int[Array, "q k"],
     weight: Float[Array, "q"],
 ) -> Float[Array, ""]:
-    """As `sampled_loss`, of candidates `embedded(rows)` of a tree of `tables`, that are not differentiated.
+    """Loss of `sampled_loss` for candidates `embedded(rows)` of `tables`, which are not differentiated.
 
-    The gradients of the candidates' rows are added up at their `slots` in arrays of the shapes of `sums`, and
-    these are the gradient for `sums`, whose numbers do not count. Nothing of the size of a table is made.
+    The gradients of the rows of the candidates are added up at their `slots`, in arrays with the shapes of
+    `sums`. These arrays are the gradient for `sums`, whose values do not matter. No array has the size of a
+    table.
     """
 
     def passed(tables: _Rows, *arrays: Array) -> tuple[Array, tuple[_Rows, Array]]:
@@ -84,7 +88,7 @@ def _pass(
     slots: Array,
     weight: Array,
 ) -> tuple[Array, tuple[_Rows, Array]]:
-    """The loss, and its gradients: of the shapes of `like`, and of `queries`."""
+    """The loss and its gradients, with the shapes of `like` and of `queries`."""
     q, k = candidates.shape
     limit = _CPU_BLOCK if jax.default_backend() == "cpu" else _BLOCK
     row = sum(x.size * x.dtype.itemsize // len(x) for x in jax.tree.leaves(tables))
@@ -92,7 +96,7 @@ def _pass(
     blocks = -(-q // block)
 
     def folded(x: Array) -> Array:
-        padding = ((0, blocks * block - q),) + ((0, 0),) * (x.ndim - 1)  # of weight 0
+        padding = ((0, blocks * block - q),) + ((0, 0),) * (x.ndim - 1)  # with weight 0
         return jnp.pad(x, padding).reshape(blocks, block, *x.shape[1:])
 
     def add(carry: tuple[Array, _Rows], part: tuple[Array, ...]) -> tuple[_Rows, Array]:
@@ -109,7 +113,7 @@ def _pass(
         )
         return (sum_ + value, sums), d_asked
 
-    # Sums run in float32, also of narrower numbers.
+    # Sums are float32, also for narrower numbers.
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, jnp.float32), like)
     parts = folded(queries), folded(candidates), folded(slots), folded(weight)
     (loss, sums), d_queries = jax.lax.scan(add, (jnp.zeros((), jnp.float32), nothing), parts)

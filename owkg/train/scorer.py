@@ -1,4 +1,4 @@
-"""Scorers to evaluate: a trained run or a file of embeddings, and what it has seen of the graph."""
+"""Models to evaluate, from a run or a file of embeddings, with the part of the graph they have seen."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ _UNSEEN = "are not in the file; `unseen` drop leaves their triples out, `unseen`
 
 
 class Scorer(NamedTuple):
-    """What scores, the graph it is evaluated on, and the part of that which its parameters have rows for."""
+    """Trained model, the graph to evaluate it on, and the part of the graph it has parameters for."""
 
     trained: Trained
     graph: KnowledgeGraph
@@ -27,7 +27,7 @@ class Scorer(NamedTuple):
 
 
 class Embedded(NamedTuple):
-    """A file of embeddings, and how it is to be read: see `owkg.models.import_embeddings`."""
+    """File of embeddings and how to read it: see `owkg.models.import_embeddings`."""
 
     path: Path
     model: str | None
@@ -37,7 +37,7 @@ class Embedded(NamedTuple):
 
 
 def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step: str | None) -> None:
-    """Raises an error for what is missing or too much, before anything is read."""
+    """Raises an error if an option is missing or superfluous, before any file is read."""
     if run is not None and file is None:
         if not run.is_dir():
             raise ValueError(
@@ -51,11 +51,11 @@ def check_source(run: Path | None, file: Embedded | None, kg: Path | None, step:
     if kg is None:
         raise ArgumentError("embeddings", "needs --kg for the graph.")
     if not file.path.is_file():
-        raise FileNotFoundError(f"{file.path}: is no file.")
+        raise FileNotFoundError(f"{file.path}: must be a file, and there is none.")
 
 
 def read_as(folder: Path, reading: Reading) -> KnowledgeGraph:
-    """The graph in a folder, as `read_graph` reads it when told so."""
+    """Graph in a folder, read by `read_graph` with the given options."""
     return read_graph(folder, **reading._asdict())
 
 
@@ -63,13 +63,13 @@ Read = Callable[[Path, Reading], KnowledgeGraph]
 
 
 def of_embeddings(file: Embedded, kg: Path, unseen: str, *, read: Read = read_as) -> Scorer:
-    """The scorer of a file of embeddings, on the graph that `read` finds in `kg`; `unseen`: see `seen_of`."""
+    """Scorer from a file of embeddings, on the graph that `read` reads in `kg`; `unseen` as in `seen_of`."""
     if file.model is not None:
         kind(file.model)
     found = read_embeddings(file.path)
     name = file.model or found.model
     if name is None:
-        raise ArgumentError("embeddings", f"needs --model: {file.path} does not say which it is of.")
+        raise ArgumentError("embeddings", f"needs --model, because {file.path} does not name its model.")
     graph = read(kg, Reading())
     found = with_labels(found, graph)
     seen = seen_of(file.path, graph, found.entities or (), found.relations or (), unseen)
@@ -80,15 +80,15 @@ def of_embeddings(file: Embedded, kg: Path, unseen: str, *, read: Read = read_as
 
 
 def of_run(run: Path, kg: Path | None, step: str, unseen: str, *, read: Read = read_as) -> Scorer:
-    """The scorer of a folder of `owkg train`; warns where the graph has other facts than it was trained with.
+    """Scorer from a run of `owkg train`, with a warning if the graph has other facts than in training.
 
-    `kg` is the folder of the graph (None: that of the training), `step` "best", "last" or a number.
-    `read` is told how the graph of the training was read, or of another folder that nothing is known.
+    `kg` is the folder of the graph (None: the folder from training), `step` is "best", "last" or a number.
+    `read` gets the options with which the training read the graph, or default options for another folder.
     """
     loaded = load_run(run, step=int(step) if step.isdecimal() else step)
     folder = loaded.graph_folder if kg is None else kg
     if folder is None:
-        raise ValueError(f"{run}: does not name the folder of its graph; name it by `kg`.")
+        raise ValueError(f"{run}: does not name the folder of its graph; pass it as `kg`.")
     same = loaded.graph_folder is not None and folder.absolute() == loaded.graph_folder
     graph = read(folder, loaded.reading if same else Reading())
     seen = graph
@@ -111,10 +111,11 @@ def of_run(run: Path, kg: Path | None, step: str, unseen: str, *, read: Read = r
 def seen_of(
     source: Path, graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str], unseen: str
 ) -> KnowledgeGraph:
-    """The part of the graph that a model of these labels has seen; the graph itself where that is all.
+    """Part of the graph that a model with these labels has seen; the graph itself if that is all of it.
 
     Raises:
-        ValueError: if there is another label, or the graph has more and `unseen` is "error".
+        ValueError: if a label is not in the graph, or `unseen` is "error" and the graph has labels that the
+            model lacks.
     """
     partly = False
     for what, known, labels in (
@@ -132,7 +133,7 @@ def seen_of(
 def _warn_of_other_facts(run: Path, graph: KnowledgeGraph) -> None:
     then, now = read_metadata(run).get("facts_sha256"), facts_checksums(graph)
     if not isinstance(then, dict):
-        warnings.warn(f"{run} does not say what facts it was trained on", stacklevel=3)
+        warnings.warn(f"{run} does not record the facts it was trained on", stacklevel=3)
     elif other := [name for name in then | now if then.get(name) != now.get(name)]:
-        text = f"the facts of {' and '.join(other)} are not those that {run} was trained with"
+        text = f"the facts of {' and '.join(other)} differ from the facts that {run} was trained on"
         warnings.warn(text, stacklevel=3)

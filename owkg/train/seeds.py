@@ -1,4 +1,4 @@
-"""A training for each of several seeds, here or on a cluster."""
+"""Trainings with several seeds, in this process or on a cluster."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -20,14 +20,14 @@ _NAMED = "seed-"
 
 
 def seed_runs(folder: Path) -> dict[int, Path]:
-    """The runs in a folder that `train_seeds` wrote, by seed; empty where the folder is not one.
+    """Runs in a folder that `train_seeds` wrote, by seed; empty if the folder is not one.
 
     Args:
-        folder: of the runs `seed-0`, `seed-1` and so on, which differ in their seed alone.
+        folder: folder with the runs `seed-0`, `seed-1` and so on, which differ in their seed only.
 
     Raises:
-        ValueError: naming the run, if it was trained with another seed than its name says, or with other
-            settings than the first run.
+        ValueError: if a run was trained with another seed than its name has, or with other settings than the
+            first run; the message names the run.
     """
     named = {one: one.name.removeprefix(_NAMED) for one in folder.glob(f"{_NAMED}*") if one.is_dir()}
     runs = {int(text): one for one, text in named.items() if text.isdecimal()}
@@ -38,16 +38,14 @@ def seed_runs(folder: Path) -> dict[int, Path]:
     for seed, run in found.items():
         config = run_config(run)
         if config.seed != seed:
-            raise ValueError(
-                f"{run}: must be of the seed that its name says, and was trained with {config.seed}."
-            )
+            raise ValueError(f"{run}: must have the seed of its name, got seed {config.seed}.")
         shared = asdict(changed(config, seed=0))
         if settings is None:
             first, settings = run, shared
         for name, value in shared.items():
             if value != settings[name]:
                 raise ValueError(
-                    f"{run}: must differ from {first} in the seed alone, and its {name} is {value!r} and not "
+                    f"{run}: must differ from {first} only in the seed, got {name} {value!r} instead of "
                     f"{settings[name]!r}."
                 )
     return found
@@ -63,27 +61,28 @@ def train_seeds(
     reading: Reading | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> pl.DataFrame:
-    """Trains a run for each seed; those that are there are gone on with, and those at their end are read.
+    """Trains one run per seed; existing runs are resumed, and finished runs are only read.
 
     Args:
-        graph_folder: of the graph, in a layout of `read_graph`; workers read it too.
-        config: what the runs share.
-        seeds: all different.
-        folder: of the runs `seed-0`, `seed-1` and so on.
-        place: of the cluster, one run a task; None: this process, one run after the other.
-        reading: how the folder of the graph is read; None: by its files.
-        on_progress: told steps done in all runs, of how many, and loss and speed of one in words.
+        graph_folder: folder of the graph, in a layout of `read_graph`; workers read it as well.
+        config: configuration that the runs share.
+        seeds: seeds, all different.
+        folder: folder for the runs `seed-0`, `seed-1` and so on.
+        place: cluster with one task per run. None: this process, one run after another.
+        reading: options for reading the graph. None: detected from its files.
+        on_progress: function called with the steps done in all runs, all steps, and a text with loss and
+            speed of one run.
 
     Returns:
-        A row for each seed: seed, run (its folder), step (the best), loss (of the last record) and the
-        validation metrics of the best step.
+        One row per seed: seed, run (its folder), step (the best), loss (of the last record) and the
+            validation metrics of the best step.
 
     Raises:
-        ValueError: if seeds are none or repeated, a run is of another training, one goes astray, or as
-            `owkg.train.workers.run_tasks`.
+        ValueError: if there are no seeds or repeated ones, a run belongs to another training, a loss is not
+            finite, or for the reasons in `owkg.train.workers.run_tasks`.
     """
     if not seeds or len(set(seeds)) < len(seeds):
-        raise ArgumentError("seeds", f"must be some numbers, each once, got {list(seeds)}.")
+        raise ArgumentError("seeds", f"must be one or more different numbers, got {list(seeds)}.")
     runs = [folder.absolute() / f"{_NAMED}{seed}" for seed in seeds]
     layout, duplicates = reading or Reading()
     tasks = [
@@ -114,7 +113,7 @@ def _trained(
     folder: str,
     told: Callable[[int, int, str], None] = workers.told,
 ) -> dict[str, object]:
-    """The row of a run, trained or gone on with."""
+    """Row of a run, trained or resumed."""
     place = Path(folder)
     reading = Reading(layout, duplicates)
     run = train(

@@ -1,7 +1,8 @@
-"""Rows of entities between the devices that hold them and those that ask for them.
+"""Exchange of entity rows between the devices that hold them and the devices that need them.
 
-A step names entities by places; a place is on the device of its query, its row on the device that holds it.
-Both ways take two collectives of all places: memory of the tables is shared out, that of places is not.
+A step names entities by places. A place is on the device of its query, and its row is on the device that
+holds the entity. Each direction takes two collectives of all places: the memory of the tables is shared among
+the devices, the memory of the places is not.
 """
 
 from collections.abc import Callable
@@ -25,14 +26,14 @@ _T = TypeVar("_T")
 
 
 class ReachedByDevices(NamedTuple):
-    """What stands for whole tables in the objective of a step on several devices.
+    """Substitute for whole tables in the objective of a step on several devices.
 
     Attributes:
-        rows: by side, the rows of the tables of entities for the given and the answers, and for the negatives
-            if they are shared; on every device.
-        drawn: by side, the negatives, as places of it.
+        rows: by side, the rows of the entity tables for the given entities and the answers, and for the
+            negatives if they are shared; on every device.
+        drawn: by side, the negatives, as places of the side.
         candidates: by side, the rows of the answer and the negatives of each query, [queries, 1 + k, ...],
-            each on the device of its query; none if negatives are shared.
+            each on the device of its query; empty if negatives are shared.
     """
 
     rows: tuple[Params, ...]
@@ -50,10 +51,10 @@ def by_devices(
     *,
     dense: bool,
 ) -> Reach:
-    """The tables of entities by rows, on devices that share out queries and entities.
+    """Access to the entity tables by rows, on devices that share the queries and the entities.
 
-    `dense`: whether whole tables move, for which `slots` are nothing; else they are of `no_slots`, or of the
-    step before.
+    `dense` tells whether whole tables are updated; `slots` is then unused. Otherwise it comes from `no_slots`
+    or from the step before.
     """
     places = [places_of(batch, of_side) for batch, of_side in zip(batches, drawn, strict=True)]
     held = [side.entity[: side.held] for side in places]
@@ -87,13 +88,13 @@ def by_devices(
 
 
 def _divided(layout: MeshLayout, batch: SideQueries) -> SideQueries:
-    """The queries, shared out among the devices; the known answers stay on all."""
+    """Queries split among the devices; the known answers stay on all devices."""
     own = {name: getattr(batch, name) for name in batch._fields if name != "answers"}
     return batch._replace(**shared_out(layout, own))
 
 
 def rows_everywhere(layout: MeshLayout, tables: Params, entity: Int[Array, "places"]) -> Params:
-    """The rows of the entities of each table, on every device."""
+    """Rows of the entities in each table, on every device."""
 
     def share(tables: Params, entity: Array) -> Params:
         return jax.lax.psum(_own(layout, tables, entity), MESH_AXIS)
@@ -102,9 +103,9 @@ def rows_everywhere(layout: MeshLayout, tables: Params, entity: Int[Array, "plac
 
 
 def rows_by_query(layout: MeshLayout, tables: Params, entity: Int[Array, "q c"]) -> Params:
-    """The rows of the entities of each table, [q, c, ...], each on the device of its query."""
+    """Rows of the entities in each table, [q, c, ...], each on the device of its query."""
     q = len(entity)
-    # Behind the last query, the entity of no device.
+    # After the last query comes an id that no device holds.
     even = jnp.pad(entity, ((0, -q % layout.mesh.size), (0, 0)), constant_values=-1)
 
     def share(tables: Params, entity: Array) -> Params:
@@ -115,11 +116,11 @@ def rows_by_query(layout: MeshLayout, tables: Params, entity: Int[Array, "q c"])
 
 
 class Sent(NamedTuple):
-    """Gradients of rows on their way to the devices that hold them, in the order in which they are added up.
+    """Gradients to send to the devices that hold the rows, in the order in which they are added up.
 
     Attributes:
         by_query: pairs of entities [q, c] and gradients [q, c, ...], each on the device of its query.
-        everywhere: pairs of entities [places] and gradients [places, ...].
+        everywhere: pairs of entities [places] and gradients [places, ...], on every device.
     """
 
     by_query: tuple[tuple[Array, Params], ...]
@@ -135,9 +136,9 @@ def moved_rows(
     shared: At,
     move: Move,
 ) -> tuple[Params, PyTree[Array], Array]:
-    """(tables, what the optimiser keeps of them, slots) after a step that moves the rows of `sent` alone.
+    """(Tables, their optimiser state, slots) after a step that updates only the rows of `sent`.
 
-    `slots` are of `no_slots`, or of the step before.
+    `slots` comes from `no_slots` or from the step before.
     """
 
     def share(
@@ -157,7 +158,7 @@ def moved_rows(
 
 
 def gradients_of_tables(layout: MeshLayout, tables: Params, sent: Sent) -> Params:
-    """The sum of the gradients for each row of the tables, on the device that holds it."""
+    """Sum of the gradients for each row of the tables, on the device that holds it."""
 
     def share(tables: Params, sent: Sent) -> Params:
         sums = jax.tree.map(jnp.zeros_like, tables)
@@ -169,7 +170,7 @@ def gradients_of_tables(layout: MeshLayout, tables: Params, sent: Sent) -> Param
 
 
 def no_slots(layout: MeshLayout) -> Array:
-    """Memory for `moved_rows`: a number a row, and one for the entities of other devices; to be traced."""
+    """Memory for `moved_rows`: one number per row, and one for entities of other devices; to be traced."""
     slots = jnp.zeros(layout.mesh.size * (layout.rows + 1), jnp.int32)
     return jax.lax.with_sharding_constraint(slots, layout.sharding(MESH_AXIS))
 
@@ -177,24 +178,24 @@ def no_slots(layout: MeshLayout) -> Array:
 def _mapped(
     layout: MeshLayout, share: Callable[..., _T], in_specs: PyTree[P], out_specs: PyTree[P]
 ) -> Callable[..., _T]:
-    """`share` on each device. Unchecked: loops inside begin with zeros that are the same on all devices."""
+    """`share` on each device; unchecked, because inner loops begin with zeros that all devices share."""
     return jax.shard_map(share, mesh=layout.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
 
 def _local(layout: MeshLayout, entity: Array) -> Array:
-    """Where entities are among the rows of this device; behind the last row if they are on another one."""
+    """Positions of entities among the rows of this device; after the last row if held elsewhere."""
     at = entity - jax.lax.axis_index(MESH_AXIS) * layout.rows
     return jnp.where((at >= 0) & (at < layout.rows), at, layout.rows)
 
 
 def _own(layout: MeshLayout, tables: Params, entity: Array) -> Params:
-    """The rows that this device holds, zeros for the others."""
+    """Rows that this device holds, and zeros for all other rows."""
     at = _local(layout, entity)
     return {name: x.at[at].get(mode="fill", fill_value=0) for name, x in tables.items()}
 
 
 def _even(layout: MeshLayout, sent: Sent) -> Sent:
-    """`sent` with as many queries on each device; those behind the last are of no entity."""
+    """`sent` padded to the same number of queries on each device; the padding names no entity."""
 
     def pad(x: Array, value: int) -> Array:
         widths = ((0, -len(x) % layout.mesh.size),) + ((0, 0),) * (x.ndim - 1)
@@ -205,12 +206,12 @@ def _even(layout: MeshLayout, sent: Sent) -> Sent:
 
 
 def _spec_of(sent: Sent) -> PyTree[P]:
-    """The `PartitionSpec` of each part of `sent`."""
+    """`PartitionSpec` of each part of `sent`."""
     return sent._replace(by_query=((P(), P(MESH_AXIS)),) * len(sent.by_query), everywhere=P())
 
 
 def _received(layout: MeshLayout, sent: Sent) -> list[tuple[Array, Params]]:
-    """Of each part of `sent`, the places of its entities among the rows of this device, and the gradients."""
+    """(Places of the entities among the rows of this device, gradients) for each part of `sent`."""
 
     def joined(x: Array) -> Array:
         return jax.lax.all_gather(x, MESH_AXIS, tiled=True).reshape(-1, *x.shape[2:])

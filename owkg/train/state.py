@@ -1,4 +1,4 @@
-"""The state that training changes, and the numbers that move it."""
+"""State that training changes, and the numbers that control the changes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,13 +19,13 @@ from owkg.train.queries import Sizes
 
 
 class State(NamedTuple):
-    """All that training changes.
+    """State of a training.
 
     Attributes:
-        params, statistics: of the model.
-        optimiser: of optax.
-        loss: sum over the steps since it was last set to 0.
-        bad: the first step whose loss was not finite, or -1.
+        params, statistics: parameters and statistics of the model.
+        optimiser: state of the optax optimiser.
+        loss: sum of the losses of the steps since it was last set to 0.
+        bad: first step whose loss was not finite, or -1.
     """
 
     params: Params
@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 
 class Hyperparameters(NamedTuple):
-    """The numbers that runs of one shape may differ in, as in `Training`; each an array of JAX."""
+    """Numbers of `Training` that may differ between runs of one shape, each a JAX array."""
 
     seed: Array
     learning_rate: Array
@@ -50,15 +50,16 @@ class Hyperparameters(NamedTuple):
 
 
 def rates(config: Training) -> Hyperparameters:
-    """The numbers of `config` as arrays."""
+    """Numbers of `config` as arrays."""
     values = (getattr(config, name) for name in Hyperparameters._fields[1:])
     return Hyperparameters(jnp.uint32(config.seed), *map(jnp.float32, values))
 
 
 def shape_of(config: Training) -> Training:
-    """`config` but for its `Hyperparameters` and for when it stops to look: what compiled code depends on.
+    """`config` reduced to the settings that compiled code depends on.
 
-    Penalties of weight 0 are not computed, so it matters whether there are any.
+    The `Hyperparameters`, and the settings of when training records, validates and stops, get their defaults.
+    Penalties of weight 0 are not computed, so the code depends on whether there are any.
     """
     still = {name: getattr(Training, name) for name in ("label_smoothing", "seed", "learning_rate")}
     looks = ("epochs", "steps", "record_every", "valid_every", "valid_metric", "patience", "checkpoint_every")
@@ -73,22 +74,23 @@ def init_state(
     layout: MeshLayout | None = None,
     facts: Int[np.ndarray, "facts 3"] | None = None,
 ) -> State:
-    """The state before the first step, laid out on the devices of `layout`; `facts` of train."""
-    # What is compiled depends on their number.
+    """State before the first step, on the devices of `layout`; `facts` are the facts of train."""
+    # The compiled code depends on the number of facts.
     facts = None if config.built().graph is None else facts
     return _beginning(shape_of(config), sizes.num_entities, sizes.num_relations, layout)(numbers, facts)
 
 
 def state_shape(config: Training, num_entities: int, num_relations: int, num_facts: int = 1) -> State:
-    """Shapes and types of a state, as `jax.ShapeDtypeStruct`; `num_facts` of train."""
+    """Shapes and types of a state, as `jax.ShapeDtypeStruct`, with `num_facts` facts in train."""
     begin = _beginning(shape_of(config), num_entities, num_relations)
     return jax.eval_shape(begin, rates(config), jax.ShapeDtypeStruct((num_facts, 3), jnp.int32))
 
 
 def direction(config: Training) -> optax.GradientTransformation:
-    """What gradients become before they are multiplied by the learning rate.
+    """Optimiser without its learning rate: the transformation of gradients before that factor.
 
-    Adagrad starts from sums of 0, as in Lacroix et al. 2018; its first gradients can be tiny, and so is eps.
+    Adagrad starts from sums of 0, as in Lacroix et al. 2018. Its first gradients can be tiny, so eps is tiny
+    too.
     """
     found = {
         "adagrad": partial(optax.scale_by_rss, initial_accumulator_value=0.0, eps=1e-30),
@@ -102,7 +104,7 @@ def direction(config: Training) -> optax.GradientTransformation:
 
 
 def rate_factor(config: Training, step: Int[Array, ""], *, total: int, per_epoch: int) -> Float[Array, ""]:
-    """The share of the learning rate that holds at `step` (from 0) of `total`, in [0, 1]."""
+    """Factor in [0, 1] of the learning rate at `step` (from 0) of `total`."""
     done = step / total
     warm = jnp.minimum(1.0, (step + 1) / max(1, config.warmup_steps))
     return (
@@ -130,17 +132,17 @@ def _beginning(
 
     if layout is None:
         return jax.jit(state)
-    facts = jax.ShapeDtypeStruct((1, 3), jnp.int32)  # however many, the arrays are laid out alike
+    facts = jax.ShapeDtypeStruct((1, 3), jnp.int32)  # the number of facts does not change the layout
     return jax.jit(state, out_shardings=layout.shardings(jax.eval_shape(state, rates(config), facts)))
 
 
 @jax.jit
 def all_finite(params: Params) -> Bool[Array, ""]:
-    """Whether all parameters are finite, and their sums."""
+    """Whether all parameters and their sums are finite."""
     return jnp.stack([jnp.isfinite(jnp.sum(x)) for x in jax.tree.leaves(params)]).all()
 
 
 def keys_of(numbers: Hyperparameters) -> tuple[Array, Array, Array]:
-    """Of the initial parameters, of the orders of epochs, of the steps."""
+    """Keys of the initial parameters, of the orders of epochs, and of the steps."""
     initial, order, steps = jax.random.split(seeded(numbers.seed), 3)
     return initial, order, steps

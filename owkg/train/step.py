@@ -1,4 +1,4 @@
-"""Steps of training, many in one call of the device; everything random is a function of seed and step."""
+"""Training steps, many per call of the device; everything random is a function of seed and step."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -23,17 +23,17 @@ from owkg.train.updates import updates_of
 
 
 def advance(config: Training, sizes: Sizes, layout: MeshLayout | None = None) -> Callable[..., State]:
-    """(state, step, stop, orders, parts, numbers) to the state before step `stop`; `state` is donated.
+    """Function from (state, step, stop, orders, parts, numbers) to the state before step `stop`.
 
-    The steps are of one epoch, asked in its `orders`. The loop is on the device and its length is no part of
-    what is compiled, so that where it is cut changes no bit. With a `layout`, the state is laid out by it,
-    and everything else is on all devices.
+    The state is donated. All steps belong to one epoch, which asks the queries in `orders`. The loop runs on
+    the device and its length is not compiled in, so cutting it elsewhere does not change a bit. With a
+    `layout`, the state has this layout and everything else is on all devices.
     """
     return _compiled(shape_of(config), sizes, layout, many=False)
 
 
 def advance_many(config: Training, sizes: Sizes) -> Callable[..., State]:
-    """As `advance`, of states, orders and numbers with a leading axis of runs."""
+    """Function like `advance`, for states, orders and numbers with a leading axis of runs."""
     return _compiled(shape_of(config), sizes, None, many=True)
 
 
@@ -54,9 +54,9 @@ def _compiled(
 def orders_of(
     numbers: Hyperparameters, epoch: Int[Array, ""], *, asked: tuple[int, ...]
 ) -> tuple[Int[Array, "_"], ...]:
-    """The orders in which an epoch (from 0) asks the queries of each side, by (seed, epoch).
+    """Orders in which an epoch (from 0) asks the queries of each side, determined by seed and epoch.
 
-    `asked`: number of queries of each side.
+    `asked` holds the number of queries of each side.
     """
     keys = jax.random.split(jax.random.fold_in(keys_of(numbers)[1], epoch), len(asked))
     return tuple(map(jax.random.permutation, keys, asked))
@@ -79,7 +79,7 @@ def _advance(
         rows = tuple(
             (step % sizes.per_epoch) * batch + jnp.arange(batch, dtype=jnp.int32) for batch in sizes.batch
         )
-        # The last batches of an epoch may be too long: their repeated queries do not count.
+        # The last batches of an epoch may be too long; their repeated queries do not count.
         counts = tuple(row < q for row, q in zip(rows, sizes.queries, strict=True))
         batches = tuple(
             some_queries(part, order[row % len(order)], count)
@@ -111,11 +111,11 @@ def _stepped(
     key: Array,
     numbers: Hyperparameters,
 ) -> tuple[State, Array]:
-    """The state after a step, and `slots` for the next.
+    """State after a step, and `slots` for the next one.
 
-    Tables of entities are reached in one of three ways (`Reach`): whole, as all other parameters; by the
-    rows that the step names; or by those, on the devices that hold them. With whole tables on a `layout`,
-    every device scores its own entities; the rows behind the last are no candidates.
+    The step uses entity tables in one of three ways (`Reach`): whole, like all other parameters; by the rows
+    that the step names; or by these rows on the devices that hold them. With whole tables on a `layout`,
+    every device scores its own entities, and the padding rows are not candidates.
     """
     how = updates_of(config, sizes.num_entities).how
     names = model.entity_params

@@ -1,4 +1,4 @@
-"""Many configurations of one shape, trained together."""
+"""Trainings of many configurations with the same shape, run together."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,20 +21,20 @@ from owkg.train.state import Hyperparameters, State, all_finite, init_state, rat
 from owkg.train.step import advance_many, orders_of
 from owkg.train.validation import validator
 
-# Of the path of a run that failed before its first record.
+# Training path of a run that failed before its first record.
 _COLUMNS: dict[str, list[float]] = {"step": [], "epoch": [], "loss": []}
 
 
 class SweptRun(NamedTuple):
-    """One of many runs.
+    """Result of one of many runs.
 
     Attributes:
-        config: how it was trained.
-        trained: the model at its best validation; at the end if nothing was validated.
-        step: of its parameters.
-        failed: the first step whose loss was not finite, or the last before parameters or scores were found
-            not to be; None if all were.
-        path: the rows of the training path, until it failed.
+        config: configuration of the run.
+        trained: model at its best validation, or at the end without validations.
+        step: step of its parameters.
+        failed: first step whose loss was not finite, or the last step before parameters or scores were found
+            not to be finite; None if everything was finite.
+        path: rows of the training path, up to the failure.
     """
 
     config: Training
@@ -52,23 +52,23 @@ def train_many(
     on_progress: Callable[[int, int, str], None] | None = None,
     **varied: Any,
 ) -> list[SweptRun]:
-    """Trains runs that differ in seed and rates only, in one call of the device for all.
+    """Trains runs that differ only in seed and rates, together in each call of the device.
 
-    Each gives what it would give by itself, but for the order in which floating-point sums are formed. None
-    stops early, and one whose loss is no longer finite does not stop the others.
+    Each run gives the same result as on its own, except for the order of floating-point sums. No run stops
+    early, and a run whose loss is not finite does not stop the other runs.
 
     Args:
-        graph: whose split train is learned.
-        config: what the runs share.
-        on_progress: told after each record how many steps are done, of how many, and the losses in words.
-        **varied: `seed`, `learning_rate`, `n3`, `l2` or `label_smoothing`, each a value a run.
+        graph: graph whose split train is learned.
+        config: configuration that the runs share.
+        on_progress: function called after each record with steps done, all steps, and a text with the losses.
+        **varied: values of `seed`, `learning_rate`, `n3`, `l2` or `label_smoothing`, one per run.
 
     Raises:
-        ValueError: if a name is another one, if the numbers of values differ, a value is out of range, or the
+        ValueError: if another name is given, the numbers of values differ, a value is out of range, or the
             runs do not fit in memory together.
     """
     configs = _configs(config, varied)
-    # One that penalises makes all compute the penalty.
+    # If one run has a penalty, all runs compute it.
     widest = replace(config, n3=max(c.n3 for c in configs), l2=max(c.l2 for c in configs))
     parts, sizes = queries(graph, config)
     require_memory(widest, sizes, None, runs=len(configs))
@@ -101,7 +101,7 @@ def train_many(
                 own = jax.tree.map(lambda x, i=i: x[i], state.trained(model))
                 try:
                     found = measured(own)
-                except ValueError:  # finite parameters, but scores beyond all numbers
+                except ValueError:  # the parameters are finite, but the scores overflow
                     failed[i] = step - 1
                     continue
                 paths[i][-1] |= {f"valid_{name}": value for name, value in found.items()}
@@ -121,7 +121,7 @@ def train_many(
 
 
 def _failures(state: State, step: int) -> list[int | None]:
-    """For each run, the step at which its loss was not finite, or after which its parameters are not."""
+    """Step of each run at which its loss, or after which its parameters, were not finite; or None."""
     finite = jax.vmap(all_finite)(state.params)
     return [
         int(bad) if bad >= 0 else None if good else step - 1
@@ -130,7 +130,7 @@ def _failures(state: State, step: int) -> list[int | None]:
 
 
 def _configs(config: Training, varied: dict[str, Any]) -> list[Training]:
-    """The configuration of each run."""
+    """Configuration of each run."""
     if not varied:
         raise ArgumentError("varied", f"must name some of {', '.join(Hyperparameters._fields)}, got nothing.")
     for name, values in varied.items():
@@ -139,11 +139,11 @@ def _configs(config: Training, varied: dict[str, Any]) -> list[Training]:
                 name, f"cannot differ between runs; {', '.join(Hyperparameters._fields)} can."
             )
         if np.ndim(values) != 1 or not len(values):
-            raise ArgumentError(name, f"must be a value a run, got {values!r}.")
+            raise ArgumentError(name, f"must be a list with one value per run, got {values!r}.")
     lengths = {len(values) for values in varied.values()}
     if len(lengths) > 1:
         raise ValueError(
-            f"`{next(iter(varied))}` must have as many values as the others, got {sorted(lengths)}."
+            f"`{next(iter(varied))}` must have as many values as the other settings, got {sorted(lengths)}."
         )
     columns = [np.asarray(values).tolist() for values in varied.values()]
     return [changed(config, **dict(zip(varied, row, strict=True))) for row in zip(*columns, strict=True)]

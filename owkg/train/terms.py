@@ -1,4 +1,4 @@
-"""The sum of the losses of some queries of one side: against all entities, or against negatives."""
+"""Sum of the losses of some queries of one side, against all entities or against negatives."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,9 +25,9 @@ def against_all(
     *,
     most: int,
 ) -> Float[Array, ""]:
-    """The weighted sum of the losses of queries against all entities.
+    """Weighted sum of the losses of queries against all entities.
 
-    The model's similarity compares `table` and `queries`, which have at most `most` known answers together.
+    The model's similarity compares `table` with `queries`, which have at most `most` known answers together.
     """
     scores = model.similarity.all(queries, table).astype(jnp.float32)
     if config.training_loop == "1vsall":
@@ -41,7 +41,7 @@ def against_all(
 def answer_sums(
     scores: Float[Array, "q n"], batch: SideQueries, most: int
 ) -> tuple[Float[Array, "q"], Float[Array, "q"]]:
-    """(sum of the scores of the known answers, their number) of each query; at most `most` together."""
+    """(Sum of the scores of the known answers, their number) of each query; at most `most` answers in all."""
     size = len(batch.start)
     count = batch.stop - batch.start
     ends = jnp.cumsum(count)
@@ -61,7 +61,7 @@ def against_shared(
     batch: SideQueries,
     drawn: Drawn,
 ) -> Float[Array, ""]:
-    """As `against_all`, against negatives that the queries share; `table` holds them and the answers."""
+    """Weighted sum of the losses against shared negatives; `table` holds them and the answers."""
     positive = model.similarity.one(queries, table[batch.answer]).astype(jnp.float32)
     negative = model.similarity.all(queries, table[drawn.entity]).astype(jnp.float32)
     return jnp.dot(_loss(config)(positive, negative, drawn.allowed), batch.weight)
@@ -74,12 +74,12 @@ def against_own(
     queries: Float[Array, "q e"],
     batch: SideQueries,
 ) -> Float[Array, ""]:
-    """As `against_all`, against candidates of its own for each query: its answer, then its negatives."""
+    """Weighted sum of the losses against the candidates of each query: its answer, then its negatives."""
     return sampled_total(config)(model.similarity.one(queries[:, None], candidates), batch.weight)
 
 
 def sampled_total(config: Training) -> Total:
-    """(scores of the answer and the negatives of each query, weight) to the weighted sum of the losses."""
+    """Function from (scores of the answer and the negatives, weight) to the weighted sum of the losses."""
 
     def total(scores: Array, weight: Array) -> Array:
         positive, negative = scores[:, 0].astype(jnp.float32), scores[:, 1:].astype(jnp.float32)

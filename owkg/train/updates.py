@@ -1,19 +1,19 @@
-"""Whether a step updates whole tables, or the rows of its entities alone: by what each has to move."""
+"""Choice between updating whole tables and updating only the rows of a step, by the cost of each."""
 
 from typing import NamedTuple
 
 from owkg.train.config import Training
 
-# Measured on a CPU: with fewer entities for each row that a step gathers, whole tables are the faster.
+# Measured on a CPU: with fewer entities per gathered row than this, updating whole tables is faster.
 _ENTITIES_A_ROW = 2
 
 
 class Updates(NamedTuple):
-    """How the optimiser updates the parameters of entities.
+    """Way in which the optimiser updates the parameters of entities.
 
     Attributes:
         how: "dense" or "rows".
-        why: in words, of one line.
+        why: reason, in one line.
     """
 
     how: str
@@ -21,7 +21,7 @@ class Updates(NamedTuple):
 
 
 def updates_of(config: Training, num_entities: int) -> Updates:
-    """How training by `config` on a graph of so many entities updates their parameters, and why.
+    """Way to update entity parameters in a training by `config` on `num_entities` entities, and the reason.
 
     Examples:
         >>> from owkg.train import training
@@ -31,10 +31,10 @@ def updates_of(config: Training, num_entities: int) -> Updates:
     if config.training_loop != "negatives":
         return Updates("dense", f"dense: a step of {config.training_loop} compares with all entities")
     if config.built().of_neighbours:
-        return Updates("dense", f"dense: scores of {config.model} are of neighbours too")
+        return Updates("dense", f"dense: scores of {config.model} depend on neighbours")
     rows = gathered_rows(config)
     if config.updates != "auto":
-        return Updates(config.updates, f"{config.updates}: as the setting updates says")
+        return Updates(config.updates, f"{config.updates}: by the setting updates")
     if num_entities < _ENTITIES_A_ROW * rows:
         return Updates(
             "dense", f"dense: a step gathers up to {rows:,} rows, of only {num_entities:,} entities"
@@ -43,6 +43,6 @@ def updates_of(config: Training, num_entities: int) -> Updates:
 
 
 def gathered_rows(config: Training) -> int:
-    """Rows of entities of a step against negatives: given, answers and negatives of its queries."""
+    """Number of entity rows in a step with negatives: given entities, answers and negatives."""
     drawn = 2 if config.shared_negatives else config.batch_size
     return 2 * config.batch_size + drawn * config.num_negatives

@@ -1,4 +1,4 @@
-"""How well a model being trained ranks the facts of the split valid."""
+"""Ranking performance of a model in training on the split valid."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from owkg.models import SIDES, Trained
 from owkg.rank_weights import RankWeight, rank_weight, tie_expectation
 from owkg.train.config import Training
 
-# Measured whatever decides when to stop.
+# Metrics to compute in addition to the one that decides when to stop.
 _ALWAYS = ("mrr", "hits@1", "hits@3", "hits@10")
 
 
@@ -18,13 +18,13 @@ Validate = Callable[[Trained], dict[str, float]]
 
 
 def validator(graph: kg.KnowledgeGraph, config: Training) -> Validate:
-    """The function that measures a model on the split valid: metric to value, by name.
+    """Function from a trained model to its metrics on the split valid, by name.
 
-    Both sides are asked; the other known answers of train and valid, and of no other split, leave the
-    candidates; ties count as their expectation.
+    Both sides are ranked. The other known answers of train and valid, but of no other split, leave the
+    candidates. Ties count as their expectation.
 
     Raises:
-        ValueError: if there is no split valid, or the metric is none whose larger values are better.
+        ValueError: if there is no split valid, or the metric is not one whose larger values are better.
     """
     try:
         chosen = {name: rank_weight(name) for name in dict.fromkeys((*_ALWAYS, config.valid_metric))}
@@ -33,7 +33,8 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Validate:
     deciding = chosen[config.valid_metric]
     if not isinstance(deciding, RankWeight) or deciding.link or not deciding.larger_is_better:
         raise ArgumentError(
-            "valid_metric", f"must be a mean over ranks, the larger the better, got {config.valid_metric!r}."
+            "valid_metric",
+            f"must be a mean over ranks whose larger values are better, got {config.valid_metric!r}.",
         )
     if not len(graph.splits.get("valid", ())):
         raise ArgumentError(

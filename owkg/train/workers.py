@@ -1,4 +1,4 @@
-"""Independent tasks on a cluster of Dask, or on processes of this machine."""
+"""Independent tasks on a Dask cluster or in processes of this machine."""
 
 import hashlib
 import ipaddress
@@ -18,22 +18,22 @@ from typing import Any, NamedTuple, TypeVar
 from owkg.errors import ArgumentError
 
 _T = TypeVar("_T")
-# Seconds in which a scheduler answers, and the first worker of it comes.
+# Seconds to wait for an answer of the scheduler and for its first worker.
 TIMEOUT_S = 10.0
-# Workers that may die under a task before it is given up.
+# Number of workers that may die during a task before owkg gives it up.
 _DEATHS = 5
 _TOPIC = "owkg-progress"
 _LOOPBACK = "127.0.0.1"
-# A difference in one of these may change a result.
+# Packages whose versions may change a result.
 _PACKAGES = ("owkg", "jax", "jaxlib", "numpy", "polars", "optax")
 
 
 class Where(NamedTuple):
-    """Where tasks run.
+    """Place to run tasks.
 
     Attributes:
-        scheduler: address of a Dask scheduler, such as tcp://host:8786; None: processes of this machine.
-        workers: how many processes of this machine.
+        scheduler: address of a Dask scheduler, such as tcp://host:8786. None: processes of this machine.
+        workers: number of processes of this machine.
     """
 
     scheduler: str | None = None
@@ -41,20 +41,20 @@ class Where(NamedTuple):
 
 
 def where(scheduler: str | None, workers: int | None) -> Where | None:
-    """Where tasks run by two options; None: in this process.
+    """Place to run tasks from two options; None: this process.
 
     Raises:
         ValueError: if both are given, or `workers` is below 1.
     """
     if scheduler is not None and workers is not None:
-        raise ArgumentError("workers", "has no effect with --scheduler, which has workers of its own.")
+        raise ArgumentError("workers", "has no effect with --scheduler, which has its own workers.")
     if workers is not None and workers < 1:
         raise ArgumentError("workers", f"must be at least 1, got {workers}.")
     return None if scheduler is None and workers in (None, 1) else Where(scheduler, workers or 1)
 
 
 def check_scheduler(place: Where | None) -> None:
-    """ArgumentError where a scheduler that is named does not answer or has no workers."""
+    """Raises ArgumentError if a given scheduler does not answer or has no workers."""
     if place is not None and place.scheduler is not None:
         with _client(_dask(), place):
             pass
@@ -71,21 +71,21 @@ def run_tasks(
 ) -> list[_T]:
     """Results of `function(*task)` for every task, in their order.
 
-    A task whose worker dies begins again on another one. So `function` must go on from what it left in its
-    folder. On workers that offer the resource GPU, each task takes one. Leaving early, as by Ctrl-C, cancels
-    what has not begun.
+    If the worker of a task dies, the task starts again on another worker, so `function` must continue from
+    what it has written to its folder. On workers that offer the resource GPU, each task takes one GPU.
+    Leaving early, for example by Ctrl-C, cancels tasks that have not started.
 
     Args:
-        function: that workers can import.
-        tasks: its arguments, small: paths and numbers.
-        place: where.
-        folder: that all workers must see; made when the scheduler answers.
-        on_progress: told (task, done, total, note) of what `told` tells inside a task.
-        on_done: told (task, result) when one has come to its end.
+        function: function that workers can import.
+        tasks: arguments of each call; small, such as paths and numbers.
+        place: place to run the tasks.
+        folder: folder that all workers must see; it is made when the scheduler answers.
+        on_progress: function called with (task, done, total, note) when a task calls `told`.
+        on_done: function called with (task, result) when a task is complete.
 
     Raises:
         ValueError: if Dask is not installed, the scheduler does not answer or has no workers, a worker has
-            other versions or does not see `folder`, or too many workers died under one task.
+            other versions or does not see `folder`, or too many workers died during one task.
     """
     distributed = _dask()
     with _client(distributed, place) as client:
@@ -116,7 +116,7 @@ def run_tasks(
                     found[i] = future.result()
                 except distributed.KilledWorker:
                     raise ValueError(
-                        f"{folder}: {_DEATHS + 1} workers died, one after the other, while they were at task "
+                        f"{folder}: {_DEATHS + 1} workers died, one after another, while running task "
                         f"{i + 1} of {len(tasks)}; too little memory is the usual reason."
                     ) from None
                 if on_done:
@@ -128,7 +128,7 @@ def run_tasks(
 
 
 def told(done: int, total: int, note: str = "") -> None:
-    """Tells, inside a task, how much of it is done; elsewhere nothing."""
+    """Reports, inside a task, how much of it is done; has no effect elsewhere."""
     from distributed import get_worker
 
     with suppress(ValueError):
@@ -153,7 +153,7 @@ def _dask() -> ModuleType:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, by name or address, is this machine and no other machine reaches it."""
+    """Whether a host, by name or address, is this machine and cannot be reached from other machines."""
     if host.lower() == "localhost":
         return True
     try:
@@ -163,7 +163,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _security(distributed: ModuleType) -> Any:
-    """Keys of this run alone: without them any user of this machine could have the workers run code."""
+    """Keys of this run alone; without them any user of this machine could have the workers run code."""
     if find_spec("cryptography") is None:
         warnings.warn(
             "other users of this machine can reach the workers, because the package cryptography is not "
@@ -175,11 +175,11 @@ def _security(distributed: ModuleType) -> Any:
 
 
 def _warn_of_network(distributed: ModuleType, scheduler: str) -> None:
-    """Warns where what is told a scheduler, code included, goes through a network as it is."""
+    """Warns if messages to a scheduler, including code, cross a network without encryption."""
     host = distributed.comm.get_address_host(scheduler)
     if not scheduler.startswith("tls://") and not is_loopback(host):
         warnings.warn(
-            f"the scheduler {scheduler} is neither encrypted nor does it ask who calls: whoever reaches its "
+            f"the scheduler {scheduler} has neither encryption nor authentication: whoever reaches its "
             "port can run code on its workers. Addresses of tls:// are safe (distributed.comm.tls).",
             stacklevel=2,
         )
@@ -187,7 +187,7 @@ def _warn_of_network(distributed: ModuleType, scheduler: str) -> None:
 
 @contextmanager
 def _client(distributed: ModuleType, place: Where) -> Iterator[Any]:
-    """A client of the scheduler, or of one that is made with processes of this machine."""
+    """Client of the scheduler, or of a new one with processes of this machine."""
     from dask import config
 
     if place.scheduler is None:
@@ -211,7 +211,7 @@ def _client(distributed: ModuleType, place: Where) -> Iterator[Any]:
             yield client
         return
     try:
-        # A client without an address or its keys speaks of it when it is collected as well.
+        # A client without an address or its keys would report this again when it is collected.
         distributed.comm.get_address_host_port(place.scheduler)
         security = distributed.Security()
         if place.scheduler.startswith("tls://") and not security.tls_client_cert:
@@ -249,7 +249,7 @@ def _require_alike(client: Any, folder: Path, packages: tuple[str, ...]) -> None
             for package, number in own.versions.items():
                 if one.versions[package] != number:
                     other = one.versions[package]
-                    raise ValueError(f"worker {address}: has {package} {other}, and here is {number}.")
+                    raise ValueError(f"worker {address}: must have {package} {number} as here, got {other}.")
             if not one.seen:
                 raise ValueError(
                     f"worker {address}: does not see {folder.absolute()}; all must share a file system."
@@ -259,14 +259,14 @@ def _require_alike(client: Any, folder: Path, packages: tuple[str, ...]) -> None
 
 
 class _Looked(NamedTuple):
-    """What a worker finds: versions by package, and whether a file is there."""
+    """Findings of a worker: versions by package, and whether it sees a file."""
 
     versions: dict[str, str]
     seen: bool
 
 
 def _looked(sign: str, packages: tuple[str, ...]) -> _Looked:
-    """Versions, checksums of the source code of packages, and whether a file is there."""
+    """Versions and source checksums of packages, and whether the file `sign` exists."""
     found = {"Python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -279,7 +279,7 @@ def _looked(sign: str, packages: tuple[str, ...]) -> _Looked:
 
 
 def _checksum(package: str) -> str:
-    """Twelve digits of the SHA-256 of the source files of a package; a module by itself has none."""
+    """First twelve digits of the SHA-256 of the source files of a package; equal for all single modules."""
     digest = hashlib.sha256()
     with suppress(ImportError, ValueError):
         for root in ((spec := find_spec(package)) and spec.submodule_search_locations) or ():

@@ -117,8 +117,8 @@ def test_the_table_is_that_of_owkg_metrics(call, capsys):
     ("run", "notes"),
     [
         ("best", []),
-        ("elsewhere", ["the facts of valid are not those that elsewhere was trained with"]),
-        ("silent", ["silent does not say what facts it was trained on"]),
+        ("elsewhere", ["the facts of valid differ from the facts that elsewhere was trained on"]),
+        ("silent", ["silent does not record the facts it was trained on"]),
     ],
 )
 def test_facts_other_than_those_of_the_training_are_noted(call, done, run, notes):
@@ -151,7 +151,7 @@ def test_a_run(done, graph, step):
 
 def test_a_run_of_a_graph_elsewhere(call, refused):
     err = refused("moved --out out.csv")
-    assert err == "owkg: error: moved: does not name the folder of its graph; name it by --kg.\n"
+    assert err == "owkg: error: moved: does not name the folder of its graph; pass it as --kg.\n"
     assert call("moved --kg graph --out out.csv")[0] == 0
 
 
@@ -174,7 +174,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         (f"{OF_FILE} --option norm=1", "--option must give what nothing else gives, got norm again."),
         (f"{OF_FILE} --option margin", "--option must be NAME=VALUE"),
         (f"{OF_FILE} --option margin=x", "error: --option margin must be"),
-        (f"{OF_FILE} --option margins=1", "--option margins is no option of transe"),
+        (f"{OF_FILE} --option margins=1", "--option margins is not an option of transe"),
         (f"{OF_FILE} --option margin=-1", "--option margin must be"),
         (f"{OF_FILE} --split full", "--split must be one of"),
         (f"{OF_FILE} --filter full", "--filter must be among"),
@@ -187,8 +187,14 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         (f"{OF_FILE} --tolerance -1", "--tolerance must be"),
         (f"{OF_FILE} --tolerance 0.1 --score", "--tolerance must be 0 with it, got 0.1"),
         (OF_FILE.replace("out.parquet", "out.txt"), "a rank table's name ends in"),
-        (OF_FILE.replace("--embeddings transe.npz", "--embeddings no.npz"), "error: no.npz: is no file."),
-        (OF_FILE.replace("--embeddings transe.npz", "--embeddings a.npz"), "error: a.npz: is no file."),
+        (
+            OF_FILE.replace("--embeddings transe.npz", "--embeddings no.npz"),
+            "error: no.npz: must be a file, and there is none.",
+        ),
+        (
+            OF_FILE.replace("--embeddings transe.npz", "--embeddings a.npz"),
+            "error: a.npz: must be a file, and there is none.",
+        ),
         (OF_FILE.replace("new/", "transe.npz/"), "error: transe.npz/out.parquet: cannot be written: "),
         (OF_FILE.replace("new/out", "a"), "error: a.parquet: cannot be written: it is a folder."),
         (OF_FILE.replace("--kg graph", "--kg nowhere"), "nowhere"),
@@ -196,7 +202,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         (f"{OF_FILE} --unseen never", "--unseen must be one of error, drop, last, got 'never'"),
         (
             f"{OF_FILE} --embedding-layout interleaved",
-            "--embedding-layout says nothing about transe, whose embeddings are real",
+            "--embedding-layout has no effect for transe, whose embeddings are real",
         ),
         (f"{OF_FILE} --relation-layout polar", "--relation-layout must be one of complex, phases, scaled"),
         ("best --embedding-layout interleaved --out out.csv", "--model and its options"),
@@ -364,7 +370,7 @@ OF_FEWER = OF_FILE.replace("transe.npz", "fewer.npz")
 def test_what_a_model_has_never_seen(call, answer, done, refused, graph, fewer, unseen):
     whole, (seen, params) = graph[0], fewer
     err = refused(OF_FEWER)
-    assert "fewer.npz: its entity labels must be those of the graph, but 2 are not in the file: " in err
+    assert "fewer.npz: its entity labels must be the labels of the graph, but 2 are not in the file: " in err
     assert "; --unseen drop leaves their triples out, --unseen last ranks them last" in err
     out = done(f"{OF_FEWER} --unseen {unseen} --lists run.gz")
     table = read_ranks("new/out.parquet").frame
@@ -415,7 +421,7 @@ def test_fb15k237_as_pykeen_trains_it(owkg_data, tmp_path, done):
 def test_files_are_looked_at_before_the_graph_is_read(refused, capsys, monkeypatch):
     monkeypatch.setattr(owkg.kg, "read_graph", None)
     for line, words in (
-        (OF_FILE.replace("transe.npz", "no.npz"), "no.npz: is no file."),
+        (OF_FILE.replace("transe.npz", "no.npz"), "no.npz: must be a file, and there is none."),
         (f"{OF_FILE} --queries no.tsv", "'no.tsv'"),
         (OF_FILE.replace("new/", "transe.npz/"), "transe.npz/out.parquet: cannot be written"),
         (f"{OF_FILE} --lists graph", "graph: cannot be written: it is a folder"),
@@ -457,7 +463,7 @@ def test_sampled(call, done, graph):
         ("--sample 0.1 --lists x.run", "--lists has no effect with --sample"),
         ("--sample 0.1 --out new/out.parquet", "--out must end in .csv"),
         ("--sample 0.1 --depth 5", "--depth has no effect with --sample"),
-        ("--sample 0.1 --metric amrr", "--metric must be of mrr, p-mrr@P, log-mrr, hits@K, got 'amrr'"),
+        ("--sample 0.1 --metric amrr", "--metric must be one of mrr, p-mrr@P, log-mrr, hits@K, got 'amrr'"),
         ("--sample 0.1 --typical-share nan", "--typical-share"),
         ("--metric mrr", "--metric has no effect without --sample"),
         ("--depth 5", "--depth has no effect without --lists"),

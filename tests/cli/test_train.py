@@ -72,13 +72,13 @@ def test_options_stand_above_the_file(call, folder, tmp_path):
         (("--loss", "margin"), "--loss must be 'cross_entropy' or 'bce' where the training loop is 1vsall"),
         (("--option", "margin"), "--option must be NAME=VALUE, got 'margin'."),
         (("--dim", 4, "--option", "dim=5"), "--option must give what nothing else gives, got dim again."),
-        (("--option", "nothing=5"), "error: --option nothing is no option of complex"),
+        (("--option", "nothing=5"), "error: --option nothing is not an option of complex"),
         (("--model", "transe", "--option", "margin=x"), "error: --option margin must be"),
-        (("--option", "name=x"), "error: --option name is no option of complex"),
+        (("--option", "name=x"), "error: --option name is not an option of complex"),
         (("--valid-metric", "nothing"), "error: --valid-metric must be the name of a metric: unknown metric"),
         (("--resume", "--overwrite"), "--overwrite cannot be combined with --resume"),
         (("--config", "nowhere.toml"), "nowhere.toml"),
-        (("--resume",), "is no folder of a run"),
+        (("--resume",), "is not the folder of a run"),
         (("--resume", "--config", "run.toml"), "--config has no effect with --resume"),
         (("--coordinator", "a:1", "--distributed"), "--coordinator cannot be combined with --distributed"),
         (("--model", "conve", "--dim", 7), "--dim"),
@@ -126,7 +126,7 @@ def test_a_model_is_named_in_capitals_or_not(call, folder, tmp_path):
     ("arguments", "why"),
     [
         ((), "dense: a step of 1vsall compares with all entities"),
-        (("--updates", "rows"), "rows: as the setting updates says"),
+        (("--updates", "rows"), "rows: by the setting updates"),
     ],
 )
 def test_how_updates_were_made_is_told(call, folder, tmp_path, arguments, why):
@@ -163,7 +163,7 @@ def test_a_damaged_best_step_is_told_and_made_again(call, folder, tmp_path):
     shutil.rmtree(out / "checkpoints" / str(best))
     code, _, err = call("rank", out, "--split", "valid", "--out", tmp_path / "ranks.parquet")
     assert (code, err.count("\n")) == (2, 1)
-    assert f"the checkpoint of its best step, {best}, is not there" in err
+    assert f"the checkpoint of the best step, {best}, is missing" in err
     assert call("train", folder, "--out", out, "--resume")[::2] == (0, "")
     assert load_run(out).step == best
 
@@ -273,7 +273,7 @@ def test_a_folder_of_seeds_is_evaluated_into_one_table(call, refused, folder, tm
     (runs / "seed-2").rename(runs / "seed-3")
     code, _, err = call("rank", runs, "--split", "valid", "--out", out)
     assert (code, err.count("\n")) == (2, 1)
-    assert "seed-3: must be of the seed that its name says, and was trained with 2." in err
+    assert "seed-3: must have the seed of its name, got seed 2." in err
     (runs / "seed-3").rename(runs / "seed-2")
     config = runs / "seed-10" / "config.toml"
     config.write_text(config.read_text().replace("dim = 4", "dim = 8"))
@@ -283,9 +283,9 @@ def test_a_folder_of_seeds_is_evaluated_into_one_table(call, refused, folder, tm
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--seeds", "1,1"], "--seeds must be some numbers, each once"),
+        (["--seeds", "1,1"], "--seeds must be one or more different numbers"),
         (["--seeds", "1,x"], "--seeds must be whole numbers"),
-        (["--seeds", ","], "--seeds must be some numbers"),
+        (["--seeds", ","], "--seeds must be one or more different numbers"),
         (["--seeds", "1", "--seed", "2"], "--seed cannot be combined with --seeds"),
         (["--seeds", "1", "--resume"], "--resume cannot be combined with --seeds"),
         (["--workers", "2"], "--workers needs --seeds"),

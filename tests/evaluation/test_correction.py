@@ -136,7 +136,7 @@ def test_orders_are_uniform():
 
 @pytest.mark.parametrize("name", ["mr", "gmr", "imr", "hmr"])
 def test_metrics_without_an_estimate(name):
-    with pytest.raises(ValueError, match=f"`metrics` must be of mrr, .* got {name}"):
+    with pytest.raises(ValueError, match=f"`metrics` must be one of mrr, .* got {name}"):
         weights_named([name])
 
 

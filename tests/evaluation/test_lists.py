@@ -54,7 +54,7 @@ def test_equal_scores_by_id_and_nothing_known():
         ({"known": TRAIN}, "`known` must be KnownAnswers"),
         (
             {"known": known_answers(TRAIN, "head", num_entities=ENTITIES, num_relations=RELATIONS)},
-            "`known` must be of the side tail, got head",
+            "`known` must be for the side tail, got head",
         ),
     ],
 )

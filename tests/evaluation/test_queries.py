@@ -58,7 +58,7 @@ def test_progress_counts_what_is_asked(saved):
 def test_queries_that_nothing_answers(saved):
     queries = read_queries(saved(f"{HEADER}\ttail\td\ts\t9\n"), GRAPH)
     with pytest.raises(
-        ValueError, match="`queries` must ask for tail that test_sparse answers, got none such"
+        ValueError, match="`queries` must ask for tail of a triple of test_sparse, got no such query"
     ):
         ranks(TRAINED, GRAPH, split="test_sparse", queries=queries, sides=["tail"])
 

@@ -130,12 +130,12 @@ def test_typical_candidates_hold_all_that_facts_have(graph):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metrics": "mr"}, "`metrics` must be of mrr"),
+        ({"metrics": "mr"}, "`metrics` must be one of mrr"),
         ({"metrics": []}, "`metrics` must"),
         ({"share": 0}, r"`share` must be in \(0, 1\], got 0"),
         ({"share": float("nan")}, "`share` must be"),
         ({"more": -1}, r"`more` must be in \[0, 1\]"),
-        ({"ties": "exact"}, "`ties` must be of optimistic, realistic, pessimistic"),
+        ({"ties": "exact"}, "`ties` must be one of optimistic, realistic, pessimistic"),
         ({"ci": 1}, "`ci` must"),
         ({"split": "none"}, "none"),
         ({"sides": ["left"]}, "`sides` must"),

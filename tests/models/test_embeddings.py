@@ -93,8 +93,8 @@ NAN[1, 2] = np.nan
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"entity": None}, "holds no array 'entity'; it has relation"),
-        ({"relation": None}, "holds no array 'relation'; it has entity"),
+        ({"entity": None}, "must have an array 'entity'; it has relation"),
+        ({"relation": None}, "must have an array 'relation'; it has entity"),
         ({"entity": NAN}, r"'entity' must be finite in float32, got nan at index \(1, 2\); 1 entries"),
         ({"entity": ENTITY.astype(np.float64) * 1e300}, "'entity' must be finite in float32"),
         ({"entity": np.arange(12).reshape(3, 4)}, "'entity' must be an array of floats, got int64"),
@@ -116,11 +116,11 @@ NAN[1, 2] = np.nan
         ),
         (
             {"labels": LABELS | {"entity_labels": ["x", "y", "a"]}},
-            "its entity labels must be those of the graph, but 2 are not in the file: 'b', 'ü'",
+            "its entity labels must be the labels of the graph, but 2 are not in the file: 'b', 'ü'",
         ),
         (
             {"labels": LABELS | {"relation_labels": ["r", "q"]}},
-            "its relation labels must be those of the graph, but 1 are not in the file: 's'",
+            "its relation labels must be the labels of the graph, but 1 are not in the file: 's'",
         ),
     ],
 )
@@ -148,8 +148,13 @@ def test_bad_files_are_refused_by_name(tmp_path, form, changed, message):
             {"reciprocal": False},
             "an array 'relation_inverse', but `reciprocal` is False",
         ),
-        ("tucker", {"relation_inverse": RELATION}, {}, "holds no array 'core', which tucker needs"),
-        ("protate", {}, {}, r"holds no array 'modulus', which protate needs, of shape \(1,\)"),
+        (
+            "tucker",
+            {"relation_inverse": RELATION},
+            {},
+            "must have an array 'core' of shape .* for tucker, got none",
+        ),
+        ("protate", {}, {}, r"must have an array 'modulus' of shape \(1,\) for protate, got none"),
         ("ghost", {}, {}, "`model` must be one of"),
     ],
 )
@@ -338,9 +343,9 @@ def test_what_the_file_says_of_its_model_holds(tmp_path):
     path = tmp_path / "e.npz"
     write_embeddings(path, begun, entities=GRAPH.entities, relations=GRAPH.relations)
     assert import_embeddings(path, GRAPH, "transe", norm=2).model is built
-    with pytest.raises(ValueError, match="says that it is of transe, not of distmult"):
+    with pytest.raises(ValueError, match="must be of the model distmult, got transe"):
         import_embeddings(path, GRAPH, "distmult")
-    with pytest.warns(UserWarning, match="says that norm is 2; it is taken to be 1"):
+    with pytest.warns(UserWarning, match="has norm 2, but 1 was given and is used"):
         assert import_embeddings(path, GRAPH, "transe", norm=1).model is model("transe", dim=4)
     for text in ("[]", "{", "[" * 100_000):
         with np.load(path) as held:
@@ -352,7 +357,7 @@ def test_what_the_file_says_of_its_model_holds(tmp_path):
 def test_labels_to_write_are_counted(tmp_path):
     built = model("distmult", dim=2)
     begun = Trained(built, *built.init(jax.random.key(0), 3, 2))
-    with pytest.raises(ValueError, match="`relations` must be 2 labels, one a row, got 4"):
+    with pytest.raises(ValueError, match="`relations` must be 2 labels, one per row, got 4"):
         write_embeddings(tmp_path / "e.npz", begun, entities="abc", relations="rstu")
     assert not list(tmp_path.iterdir())
 

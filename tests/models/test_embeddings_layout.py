@@ -112,7 +112,7 @@ def test_what_is_written_says_its_layout(tmp_path, name):
         assert found.relation_layout == ("scaled" if name == "rotate" else None)
         again = import_embeddings(path, GRAPH, name).params
         assert all((again[key] == params[key]).all() for key in params)
-        with pytest.raises(ValueError, match="says that it is real-imaginary, but `layout` is interleaved"):
+        with pytest.raises(ValueError, match="has layout real-imaginary, but `layout` interleaved was given"):
             import_embeddings(path, GRAPH, name, layout="interleaved")
 
 
@@ -123,7 +123,7 @@ def test_what_is_written_says_its_layout(tmp_path, name):
             "complex",
             (halves(ENTITY), RELATION),
             {},
-            r"'entity' of complex must be complex numbers; of real numbers say `layout` real-imaginary .* or "
+            r"'entity' of complex must be complex numbers; for real numbers give `layout` .* or "
             r"interleaved .*, got float32 \(3, 8\)",
         ),
         ("complex", (ENTITY, interleaved(RELATION)), {}, "'relation' of complex must be complex numbers"),
@@ -146,14 +146,14 @@ def test_what_is_written_says_its_layout(tmp_path, name):
             "complex",
             (ENTITY, RELATION),
             {"relation_layout": "phases"},
-            "`relation_layout` says nothing about complex, whose embeddings are no rotations",
+            "`relation_layout` has no effect for complex, whose embeddings are not rotations",
         ),
         ("rotate", (halves(ENTITY), TURNS), {}, "'entity' of rotate must be complex numbers"),
         (
             "rotate",
             (ENTITY, PHASES),
             {},
-            r"'relation' of rotate must be complex numbers of modulus 1; of real numbers say "
+            r"'relation' of rotate must be complex numbers of modulus 1; for real numbers give "
             r"`relation_layout` phases \(radians\) or scaled",
         ),
         ("rotate", (ENTITY, PHASES), {"relation_layout": "complex"}, "'relation' of rotate must be complex"),
@@ -174,7 +174,7 @@ def test_what_is_written_says_its_layout(tmp_path, name):
             "distmult",
             (halves(ENTITY), halves(RELATION)),
             {"layout": "real-imaginary"},
-            "`layout` says nothing about distmult, whose embeddings are real",
+            "`layout` has no effect for distmult, whose embeddings are real",
         ),
         ("distmult", (ENTITY, RELATION), {}, "'entity' of distmult must be real numbers, got complex64"),
         (

@@ -35,7 +35,7 @@ def test_dim_is_a_whole_number(name, dim):
     [
         ("ghost", {}, "`model` must be one of transe, .*, got 'ghost'"),
         (3, {}, "`model` must be one of .*, got 3"),
-        ("complex", {"norm": 1}, "`norm` is no option of complex; its options are dim, reciprocal"),
+        ("complex", {"norm": 1}, "`norm` is not an option of complex; its options are dim, reciprocal"),
         ("rgcn", {"dim": 10, "blocks": 4}, "`blocks` must divide `dim` 10, got 4"),
         (
             "compgcn",

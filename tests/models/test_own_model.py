@@ -97,7 +97,7 @@ def test_from_the_file_to_ranks(known, folder, tmp_path, capsys, monkeypatch):
     assert (own["name"], own["equation"], own["training"]) == ("shifted", "(h + r) t", {"batch_size": 20})
     # The same run, where nobody imports the file.
     monkeypatch.setattr(MODELS, "held", {name: MODELS.held[name] for name in ("complex", "transe")})
-    message = "model 'shifted' is not known; a model of your own is imported with OWKG_PLUGINS=module"
+    message = "model 'shifted' is unknown; to import a model of your own, set OWKG_PLUGINS=module"
     with pytest.raises(ValueError, match=message):
         train.load_run(tmp_path / "run")
 
@@ -138,17 +138,20 @@ OTHER = replace(MODELS["complex"], name="other")
     ("kind", "message"),
     [
         ("complex", "`kind` must be an `owkg.models.Kind`, got 'complex'"),
-        (replace(OTHER, name="complex"), "`build` must give the Model|`name` must not be that of another"),
-        (replace(OTHER, name="Other"), "`name` must be small letters, digits and _, got 'Other'"),
+        (
+            replace(OTHER, name="complex"),
+            "`build` must return the Model|`name` must not be the name of another",
+        ),
+        (replace(OTHER, name="Other"), "`name` must be lower-case letters, digits and _, got 'Other'"),
         (replace(OTHER, equation=""), "`equation` must be text, got ''"),
         (replace(OTHER, columns=0), "`columns` must be a whole number of at least 1"),
         (replace(OTHER, config=Bare), "`config` must have the option reciprocal, got dim"),
         (replace(OTHER, config=Needy), "`config` must have a default for each option; rank has none"),
         (replace(OTHER, config=Loose), "`config` must be a frozen dataclass of options, got"),
-        (OTHER, "`build` must give the Model 'other' of its options, got"),
+        (OTHER, "`build` must return the Model 'other' with its options, got"),
         (
             replace(MODELS["transe"], columns=2),
-            r"`build` must give a model whose `entity` is of shape \(5, 256",
+            r"`build` must return a model whose `entity` has shape \(5, 256",
         ),
     ],
 )

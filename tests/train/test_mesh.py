@@ -184,17 +184,19 @@ def test_no_cluster_is_told(monkeypatch):
         raise ValueError("no address")
 
     monkeypatch.setattr(jax.distributed, "initialize", undetected)
-    with pytest.raises(ValueError, match="`coordinator` must be given: JAX finds no whole cluster"):
+    with pytest.raises(
+        ValueError, match="`coordinator` must be given, because JAX finds no complete cluster"
+    ):
         connect()
 
 
 def test_refused_devices(ring, tmp_path, monkeypatch):
     config = training("complex", **SAMPLED)
-    with pytest.raises(ValueError, match="`devices` must be at most the 1 that JAX sees, got 2"):
+    with pytest.raises(ValueError, match="`devices` must be at most 1, the number that JAX sees, got 2"):
         train(ring, config, tmp_path / "run", devices=2)
     with pytest.raises(ValueError, match="`devices` must be a whole number of at least 1, got 0"):
         train(ring, config, tmp_path / "run", devices=0)
-    with pytest.raises(ValueError, match="`devices` must be 1 for rgcn, whose scores are of neighbours too"):
+    with pytest.raises(ValueError, match="`devices` must be 1 for rgcn, whose scores depend on neighbours"):
         layout_of(training("rgcn"), ring.num_entities, 2)
     monkeypatch.setattr(jax, "device_count", lambda: 6)
     with pytest.raises(ValueError, match="`batch_size` must be a multiple of the 3 devices, got 8"):

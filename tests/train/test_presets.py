@@ -47,7 +47,7 @@ def test_what_is_given_stands_above_a_preset(tmp_path):
         ),
         (lambda path: training("betae", preset="wn18rr"), "`preset` must be small for betae, got 'wn18rr'"),
         (lambda path: training("rotate", preset=[]), r"`preset` must be .* got \[\]"),
-        (lambda path: read_config(path, preset="wn18rr"), "`preset` cannot be given beside a file or a run"),
+        (lambda path: read_config(path, preset="wn18rr"), "`preset` cannot be given with a file or a run"),
         (
             lambda path: training("rotate", preset="wn18rr", training_loop="1vsall"),
             "`loss` must be given with",

@@ -354,7 +354,7 @@ def test_a_damaged_best_checkpoint_is_made_again(ring, tmp_path, before):
     damage(run, whole.step)
     with pytest.raises(ValueError, match=rf"{whole.step}: is damaged"):
         load_run(run)
-    told = rf"{whole.step}: the best step is not there; trained again from step {int(before)}\."
+    told = rf"{whole.step}: the best step is missing; training resumes from step {int(before)}\."
     with (
         pytest.warns(UserWarning, match=f"It is now {whole.step}.damaged"),
         pytest.warns(UserWarning, match=told),
@@ -371,7 +371,7 @@ def test_a_best_checkpoint_that_is_gone_is_told(ring, tmp_path):
     run = tmp_path / "run"
     best = train(ring, OVERFITTED, run).step
     shutil.rmtree(run / "checkpoints" / str(best))
-    message = rf"the checkpoint of its best step, {best}, is not there; .* `step` can be one of: 19, 20\."
+    message = rf"the checkpoint of the best step, {best}, is missing; .* `step` must be one of: 19, 20\."
     with pytest.raises(ValueError, match=message):
         load_run(run)
     assert load_run(run, step="last").step == 20
@@ -380,7 +380,7 @@ def test_a_best_checkpoint_that_is_gone_is_told(ring, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda path: path.unlink(), "is not there; it says which step is the best"),
+        (lambda path: path.unlink(), "is not there; it records which step is the best"),
         (lambda path: path.write_bytes(b""), "must be Parquet"),
         (lambda path: rows(path, lambda table: table.clear()), "is not as it was written"),
         (lambda path: rows(path, lambda table: table.head(3)), "is not as it was written"),
@@ -602,17 +602,17 @@ def test_brackets_in_a_path_are_no_pattern(ring, tmp_path):
 def test_refusals(ring, tmp_path):
     config = CONFIGS["complex"]
     run = tmp_path / "run"
-    with pytest.raises(ValueError, match=r"is no folder of a run; it holds no config\.toml"):
+    with pytest.raises(ValueError, match=r"is not the folder of a run, because it has no config\.toml"):
         train(ring, config, run, resume=True)
-    with pytest.raises(ValueError, match=r"is no folder of a run; it holds no config\.toml"):
+    with pytest.raises(ValueError, match=r"is not the folder of a run, because it has no config\.toml"):
         load_run(run)
     train(ring, config, run)
     with pytest.raises(ValueError, match="is there already"):
         train(ring, config, run)
-    with pytest.raises(ValueError, match=r"is of another training: 'learning_rate = 0.1' there"):
+    with pytest.raises(ValueError, match=r"is of another training: must have .*, got 'learning_rate = 0.1'"):
         train(ring, training("complex", **SMALL, learning_rate=0.2), run, resume=True)
     other = ring._replace(entities=("someone", *ring.entities[1:]))
-    with pytest.raises(ValueError, match=r"entities.dict: are other labels"):
+    with pytest.raises(ValueError, match=r"entities.dict: must have the labels of the graph"):
         train(other, config, run, resume=True)
     fewer = ring._replace(splits=ring.splits | {"train": ring.splits["train"][1:]})
     with pytest.raises(ValueError, match="other facts"):
@@ -624,7 +624,7 @@ def test_refusals(ring, tmp_path):
     with pytest.raises(ValueError, match="`overwrite` must not be given with `resume`"):
         train(ring, config, run, resume=True, overwrite=True)
     shutil.rmtree(run / "checkpoints")
-    with pytest.raises(ValueError, match="holds no checkpoint"):
+    with pytest.raises(ValueError, match="has no checkpoint"):
         load_run(run)
 
 
@@ -632,5 +632,7 @@ def test_validation_needs_facts_and_a_metric_that_grows(ring, tmp_path):
     lonely = ring._replace(splits={"train": ring.splits["train"]})
     with pytest.raises(ValueError, match="`valid_every` must be 0 for a graph without a split valid, got 2"):
         train(lonely, CONFIGS["complex"], tmp_path / "run")
-    with pytest.raises(ValueError, match="`valid_metric` must be a mean over ranks, the larger the better"):
+    with pytest.raises(
+        ValueError, match="`valid_metric` must be a mean over ranks whose larger values are better"
+    ):
         train(ring, training("complex", valid_metric="mr"), tmp_path / "run")

@@ -66,8 +66,8 @@ def test_when_all_fail_it_ends(ring):
         ({}, "`varied` must name some of seed"),
         ({"dim": [1, 2]}, "`dim` cannot differ"),
         ({"seed": [1, 2], "n3": [0.1]}, "as many values"),
-        ({"seed": 1}, "`seed` must be a value a run"),
-        ({"seed": []}, "`seed` must be a value a run"),
+        ({"seed": 1}, "`seed` must be a list with one value per run"),
+        ({"seed": []}, "`seed` must be a list with one value per run"),
         ({"n3": [-1.0]}, "`n3` must be"),
     ],
 )
