@@ -24,7 +24,7 @@ def _check(model: "NodeBased | PopularityBased | RelationBased", name: str, low:
 
 @dataclass(frozen=True)
 class Independent:
-    """Model in which every answer is missing with probability beta, independently (Yang et al., section 4)."""
+    """Model in which every answer is missing with probability beta, independently (Yang et al., 2022)."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ def missingness(full: FullTest, missing: ThinningModel, sparsity: float) -> Miss
 def _popularity_chances(
     full: FullTest, facts: np.ndarray, missing: PopularityBased, sparsity: float
 ) -> np.ndarray:
-    """P(missing) of facts with odds of survival (popularity of head * of tail) ** exponent, up to a factor."""
+    """P(missing) of facts with survival odds proportional to (popularity of head * of tail) ** exponent."""
     if full.popularity is None:
         raise ArgumentError("full", f"must have the popularity of entities under {missing!r}, got None.")
     log = np.log(np.maximum(full.popularity, 1))
