@@ -89,7 +89,7 @@ def share_limits(
 
 
 def wilson(share: ArrayLike, size: ArrayLike, level: float) -> tuple[Any, Any]:
-    """Wilson's limits of shares of `size` draws (JASA 22, 1927), at a confidence level; arguments broadcast."""
+    """Wilson's limits of shares of `size` draws (JASA 22, 1927), at a confidence level; arrays broadcast."""
     share, size = np.asarray(share, float), np.asarray(size, float)
     z2 = special.ndtri((1 + level) / 2) ** 2
     middle = (share + z2 / (2 * size)) / (1 + z2 / size)
