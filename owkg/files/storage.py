@@ -197,7 +197,7 @@ def require_npz_bounded(path: Path) -> None:
 
 
 class _Unpacked(io.RawIOBase):
-    """Unpacked contents of a gzip file, a stream that raises ValueError if the file is broken or too large."""
+    """Unpacked contents of a gzip file, as a stream; raises ValueError if the file is broken or too large."""
 
     def __init__(self, path: Path, packed: io.BufferedIOBase) -> None:
         self._path, self._packed, self._read = path, packed, 0

@@ -133,7 +133,7 @@ def test_rescal():
         ({"library": "keras"}, "`library` must be one of pykeen, pyg, torchkge"),
         (
             {"model": "conve"},
-            "`model` must be one of transe, distmult, complex, rotate, which are taken of pyg",
+            "`model` must be one of transe, distmult, complex, rotate, which owkg reads from pyg",
         ),
         (
             {"library": "libkge", "model": "transh"},
@@ -155,7 +155,7 @@ def test_rescal():
             {"state": {"a": np.ones((2, 2))}},
             "`state` must hold one array 'node_emb.weight' \\(pyg, transe\\), got a",
         ),
-        ({"entities": ["a"]}, "`entities` must be a label for each of 30 rows, got 1"),
+        ({"entities": ["a"]}, "`entities` must have a label for each of 30 rows, got 1"),
     ],
 )
 def test_bad_states(change, message):
