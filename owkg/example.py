@@ -86,8 +86,8 @@ def example(seed: int = 0) -> Example:
     """Example in memory; equal seeds give equal tables.
 
     Half of the facts of a closed world of families are known, and facts about people with many facts are
-    known more often (`owkg.openworld.PopularityBased`). Of the known facts, 40 % are for training and 60 %
-    for the test. A system scores an answer by whether it is true, plus noise. People without a training fact
+    known more often (`owkg.openworld.PopularityBased`). Training uses 40 % of the known facts, and 60 %
+    are the test. A system scores an answer by whether it is true, plus noise. People without a training fact
     are removed.
 
     The strengths of the systems were chosen so that, by MRR and with seed 0, a > c holds on the complete

@@ -224,7 +224,7 @@ def embeddings_of_state(
             inverse, relation = {"relation_inverse": relation[half:]}, relation[:half]
             if library not in ("libkge", "kbc", "kgemb"):  # these three always store them so
                 warnings.warn(
-                    f"{source}: holds two rows for each relation: row i + {half:,} is taken for the inverse "
+                    f"{source}: has two rows for each relation; owkg takes row i + {half:,} as the inverse "
                     "of relation i.",
                     stacklevel=2,
                 )

@@ -173,7 +173,7 @@ def draw_order(
 
 
 def draw_lines(models: Mapping[str, Float[np.ndarray, "2 sharpness"]], panel: "matplotlib.axes.Axes") -> None:
-    """Draws PROBE over `SHARPNESS` without popularity: a line for each model, a thin one for random ranking."""
+    """Draws PROBE over `SHARPNESS` without popularity, a line for each model and one for random ranking."""
     for i, (name, (value, chance)) in enumerate(models.items()):
         colour, style = COLOURS[i % len(COLOURS)], _LINES[i // len(COLOURS) % len(_LINES)]
         panel.plot(SHARPNESS, value, style, color=colour, label=name)
