@@ -52,7 +52,7 @@ def is_name(text: str) -> bool:
 
 
 def near(word: str, known: Collection[str]) -> str:
-    """Question that suggests names similar to `word`; empty if no name is similar."""
+    """Suggestion of names similar to `word`, in parentheses; empty if no name is similar."""
     found = get_close_matches(word, sorted(known))
     return f" (did you mean {' or '.join(found)}?)" if found else ""
 

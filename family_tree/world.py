@@ -33,7 +33,7 @@ def write_world(
     inputs: Mapping[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
-    """Metadata of a closed world whose blocks of people and facts are written one by one to bound memory.
+    """Writes a closed world block by block, so that memory holds one block of people and facts, not the world.
 
     Args:
         folder: empty folder.

@@ -150,7 +150,7 @@ def path(name: str, value: object) -> Path:
 def memory(name: str, needed: float, free: int | None, what: str) -> None:
     """Raises ArgumentError if `needed` bytes exceed `free`; passes if `free` is unknown (None)."""
     if free is not None and needed > free:
-        sizes = f"at least {needed / 2**30:,.2f} GiB are needed, and {free / 2**30:,.2f} are free"
+        sizes = f"{needed / 2**30:,.2f} GiB are needed at least, and {free / 2**30:,.2f} are free"
         raise ArgumentError(name, f"must leave memory for {what}: {sizes}.")
 
 

@@ -186,7 +186,7 @@ def _ranked(
 
 
 def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> dict[str, Any]:
-    """Metadata of the example that is written into a folder, with a README.txt that explains each file.
+    """Writes the example into a folder, with a README.txt that explains each file.
 
     Args:
         out: folder that does not exist or is empty; or, with `overwrite`, a folder that this function wrote.
@@ -234,7 +234,7 @@ def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> di
 
 
 def judge_by_truth(folder: StrPath, sheet: StrPath) -> int:
-    """Number of true answers on an annotation sheet, whose labels are filled in from the truth of an example.
+    """Fills in the labels of an annotation sheet from the truth of an example, as an annotator would.
 
     Args:
         folder: folder of the example.
@@ -254,7 +254,7 @@ def judge_by_truth(folder: StrPath, sheet: StrPath) -> int:
 
 
 def fill_in(sheet: StrPath, truth: pl.DataFrame) -> int:
-    """Number of relevant answers on an annotation sheet, whose labels it fills in (1 relevant, otherwise 0).
+    """Fills in the labels of an annotation sheet: 1 for answers that the judgements call relevant, otherwise 0.
 
     Args:
         sheet: sheet to fill in. Existing labels are replaced, and a column `source` is removed.

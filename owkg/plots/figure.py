@@ -61,7 +61,7 @@ def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -
 def save_figure(
     fig: "matplotlib.figure.Figure", path: str | PathLike[str], *, dpi: float | None = None
 ) -> list[Path]:
-    """Paths of a figure's files, which it writes: one for a .png, .svg or .pdf path, otherwise all three.
+    """Writes a figure: one file for a path that ends in .png, .svg or .pdf, otherwise all three.
 
     Equal figures give equal bytes, because no file holds a date or a random name.
 

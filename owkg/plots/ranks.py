@@ -19,7 +19,7 @@ from owkg.ranks.table import RELATION
 
 
 def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> list[Path]:
-    """Paths of the figures of rank tables, drawn with a panel or a line for each model.
+    """Draws the figures of rank tables into files, with a panel or a line for each model.
 
     Every figure is written as PNG, SVG and PDF:
 

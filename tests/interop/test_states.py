@@ -245,7 +245,7 @@ def test_a_folder_is_no_state(tmp_path):
 def test_a_torch_whose_loader_may_run_code_is_not_used(tmp_path, monkeypatch):
     (tmp_path / "model.pt").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="2.5.1+cpu"))
-    with pytest.raises(ValueError, match=r"model\.pt: torch 2\.6 or newer is needed .* loader of 2\.5\.1"):
+    with pytest.raises(ValueError, match=r"model\.pt: needs torch 2\.6 or newer, .* loader of 2\.5\.1"):
         read_state(tmp_path / "model.pt")
 
 
