@@ -1,4 +1,4 @@
-"""A closed-world knowledge graph of families: people, an ontology as data, and its closure."""
+"""Closed-world knowledge graph of families: people, an ontology as data, and its closure."""
 
 from family_tree.close import close
 from family_tree.closure import Facts, closed_graph, closure, fact_counts

@@ -1,4 +1,4 @@
-"""People in files, closed into a folder."""
+"""Closure of people in files, written as a folder."""
 
 import hashlib
 from collections.abc import Callable
@@ -22,29 +22,30 @@ def close(
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Closes people in two files, as `read_people` reads them, into a folder.
+    """Closed world of the people in two files, written as a folder.
 
     Args:
-        people, parents: the files.
-        out: folder to make: `people.tsv`, `parents.tsv`, `facts.tsv` or `facts.parquet`, all sorted,
+        people, parents: files of people and of parents, as `read_people` reads them.
+        out: folder to make, with `people.tsv`, `parents.tsv`, `facts.tsv` or `facts.parquet`, all sorted,
             `relations.toml`, and `metadata.json`.
-        relations: as `ontology` takes them.
-        facts_format: "tsv" (head, relation, tail without header) or "parquet" (columns of these names).
-        overwrite: whether such a folder that is there is replaced.
-        progress: told how many people are done, and of how many.
+        relations: ontology, as in `ontology`. Default "published".
+        facts_format: "tsv" (head, relation, tail without header) or "parquet" (columns with these names).
+            Default "tsv".
+        overwrite: whether to replace an existing folder of this kind. Default False.
+        progress: function called with (people done, people in all). Default: none.
 
     Returns:
-        What `metadata.json` holds.
+        Contents of `metadata.json`.
 
     Raises:
-        ValueError: as `read_people`, `ontology` and `made_folder`, or if there is no such format.
+        ValueError: as `read_people`, `ontology` and `made_folder`, or if the format is unknown.
     """
     paths = {"people": checks.path("people", people), "parents": checks.path("parents", parents)}
     place, replaced = checks.path("out", out), checks.flag("overwrite", overwrite)
     format_checked(facts_format)
     rules = ontology_of("relations", relations)
     with made_folder(place, made_by=MADE_BY, inputs=paths.values(), overwrite=replaced) as folder:
-        # Read once: what comes through a pipe is not there again, and a file may have become another.
+        # Read once, because a pipe cannot be read twice, and a file may have changed in the meantime.
         read = {name: (path, path.read_bytes()) for name, path in paths.items()}
         world = people_of(read["people"], read["parents"])
         total = len(world.labels)

@@ -1,4 +1,4 @@
-"""The closure of people under an ontology, in blocks of whole families so that memory stays bounded."""
+"""Closure of people under an ontology, in blocks of whole families so that memory stays bounded."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,12 +16,12 @@ from family_tree.rules import PARENT, SAME
 from owkg import checks
 from owkg.kg import KnowledgeGraph
 
-# Large enough that the cost of a call is small beside its work, small enough for the caches.
+# Large enough that a call costs little compared with its work, and small enough for the caches.
 BLOCK_SIZE = 4_000
 
 
 class Facts(NamedTuple):
-    """Facts by ids of people and of the ontology's relations, sorted by head, relation, tail."""
+    """Facts as ids of people and of the ontology's relations, sorted by head, relation, tail."""
 
     head: Int32[np.ndarray, "facts"]
     relation: Int32[np.ndarray, "facts"]
@@ -29,19 +29,19 @@ class Facts(NamedTuple):
 
 
 def closure(people: People, ontology: Source, *, block_size: int = BLOCK_SIZE) -> Iterator[Facts]:
-    """All facts that the rules derive, block by block; together the sorted closure, each fact once.
+    """Facts that the rules derive, block by block; together they are the sorted closure, each fact once.
 
-    Rules join only people of one family, so families can be closed one after the other. A block holds
-    whole families whose ids follow each other; families whose ids are mixed share a block.
+    Rules join only people of one family, so families can be closed one after the other. A block holds whole
+    families with consecutive ids; families whose ids are mixed share a block.
 
     Args:
-        people: to close.
-        ontology: whose rules hold, and whose relations are written; or its name or file.
-        block_size: people in a block, at least; less only in the last one.
+        people: people to close.
+        ontology: rules, and relations whose facts are written: an `Ontology`, its name, or its file.
+        block_size: minimum number of people in a block; only the last block may have fewer.
 
     Raises:
-        ValueError: if `block_size` is no whole number of at least 1, `people` cannot be, or there is no such
-            ontology.
+        ValueError: if `block_size` is not an integer of at least 1, `people` are invalid, or the ontology
+            does not exist.
 
     Examples:
         >>> import polars as pl
@@ -57,7 +57,7 @@ def closure(people: People, ontology: Source, *, block_size: int = BLOCK_SIZE) -
 
 
 def closure_of(people: People, ontology: Ontology, size: int = BLOCK_SIZE) -> Iterator[Facts]:
-    """`closure` of people who have been checked."""
+    """`closure` of checked people."""
     return (
         _facts(_closed(people, ontology, first, after), ontology, first, after)
         for first, after in family_blocks(people, size)
@@ -65,7 +65,7 @@ def closure_of(people: People, ontology: Ontology, size: int = BLOCK_SIZE) -> It
 
 
 def closed_graph(people: People, ontology: Source) -> KnowledgeGraph:
-    """The closure of `people`, the entities: all its facts, sorted, are the split "train".
+    """Knowledge graph of the closure of `people`; all its facts, sorted, are the split "train".
 
     Raises:
         ValueError: as `closure`.
@@ -83,7 +83,7 @@ def closed_graph(people: People, ontology: Source) -> KnowledgeGraph:
 
 
 def fact_counts(people: People, ontology: Source) -> dict[str, int]:
-    """How many facts the closure holds of each relation, in the order of their names; Raises as `closure`."""
+    """Number of facts of each relation in the closure, in the order of the names; errors as in `closure`."""
     people_checked(people)
     rules = ontology_of("ontology", ontology)
     counts = np.zeros(len(rules.relations), np.int64)
@@ -109,7 +109,7 @@ def _closed(people: People, ontology: Ontology, first: int, after: int) -> Known
 
 
 def _facts(known: Known, ontology: Ontology, first: int, after: int) -> Facts:
-    """The matrices of the written relations as facts, sorted as one number each."""
+    """Facts in the matrices of the written relations, sorted by encoding each fact as one number."""
     size, relations = after - first, len(ontology.relations)
     rows = np.arange(size, dtype=np.int64) * relations
     keys = []
@@ -124,11 +124,11 @@ def _facts(known: Known, ontology: Ontology, first: int, after: int) -> Facts:
 
 
 def family_blocks(people: People, size: int) -> Iterator[tuple[int, int]]:
-    """(first, after) of ids in each block of at least `size` people; no family lies in two."""
+    """(first, after) of the ids in each block of at least `size` people; every family is in one block."""
     num, family = len(people.labels), numbers_of(people)
     last = np.zeros(num, np.int64)
     np.maximum.at(last, family, np.arange(num))
-    # After these ids, no family is open.
+    # After these ids, no family is incomplete.
     cuts = np.flatnonzero(np.maximum.accumulate(last[family]) == np.arange(num)) + 1
     first = 0
     while first < num:

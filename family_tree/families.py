@@ -1,4 +1,4 @@
-"""Families: people who are joined by some line of parents and children; their couples and generations."""
+"""Families: people joined by lines of parents and children, with their couples and generations."""
 
 import numpy as np
 from jaxtyping import Int32, Int64
@@ -12,10 +12,10 @@ from owkg.ordered import distinct
 
 
 def family_numbers(people: People) -> Int32[np.ndarray, "people"]:
-    """The number of each person's family, counted from 0 in the order of their first labels.
+    """Number of each person's family, counted from 0 in the order of the families' first labels.
 
     Raises:
-        ValueError: if there cannot be such people.
+        ValueError: if `people` are invalid.
 
     Examples:
         >>> from family_tree.trees import sample_people
@@ -26,23 +26,23 @@ def family_numbers(people: People) -> Int32[np.ndarray, "people"]:
 
 
 def numbers_of(people: People) -> Int32[np.ndarray, "people"]:
-    """`family_numbers` of people who have been checked."""
-    # Components are numbered in the order in which a walk over the ids meets them.
+    """`family_numbers` of checked people."""
+    # Components are numbered in the order in which a scan over the ids meets them.
     return connected_components(_children_of(people), directed=False)[1]
 
 
 def _children_of(people: People) -> csr_array:
-    """Parents as rows, their children as columns."""
+    """Matrix with parents as rows and their children as columns."""
     parent, child = people.parents.T
     size = len(people.labels)
     return csr_array((np.ones(len(child), np.bool_), (parent, child)), (size, size))
 
 
 def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
-    """The pairs of people with a common child, in increasing order.
+    """Pairs of people with a common child, in increasing order.
 
     Raises:
-        ValueError: if there cannot be such people.
+        ValueError: if `people` are invalid.
 
     Examples:
         >>> from family_tree.trees import sample_people
@@ -54,7 +54,7 @@ def couples(people: People) -> Int32[np.ndarray, "couples 2"]:
 
 
 def couples_of(people: People) -> Int32[np.ndarray, "couples 2"]:
-    """`couples` of people who have been checked."""
+    """`couples` of checked people."""
     parent, child = people.parents.T
     order = np.argsort(child, kind="stable")
     second = np.flatnonzero(child[order[1:]] == child[order[:-1]]) + 1
@@ -63,14 +63,14 @@ def couples_of(people: People) -> Int32[np.ndarray, "couples 2"]:
 
 
 def family(people: People, tree: int) -> People:
-    """The people of one family by themselves; `tree` is its number in `family_numbers`.
+    """People of one family; `tree` is its number in `family_numbers`.
 
     Raises:
-        ValueError: if there is no such family, or there cannot be such people.
+        ValueError: if the family does not exist, or `people` are invalid.
     """
     numbers = family_numbers(people)
     if not numbers.size:
-        raise ArgumentError("people", "must hold somebody, got nobody.")
+        raise ArgumentError("people", "must hold at least one person, got none.")
     count, chosen = int(numbers.max()) + 1, checks.whole("tree", tree, -(2**53))
     if not 0 <= chosen < count:
         raise ArgumentError("tree", f"must be the number of a family, in [0, {count}), got {chosen}.")
@@ -82,10 +82,10 @@ def family(people: People, tree: int) -> People:
 
 
 def generations(people: People) -> Int64[np.ndarray, "people"]:
-    """How many generations are known above each person: the longest line of parents.
+    """Number of known generations above each person: the length of the longest line of ancestors.
 
     Raises:
-        ValueError: if there cannot be such people.
+        ValueError: if `people` are invalid.
 
     Examples:
         >>> from family_tree.trees import sample_people
@@ -96,9 +96,9 @@ def generations(people: People) -> Int64[np.ndarray, "people"]:
 
 
 def generations_of(people: People) -> Int64[np.ndarray, "people"]:
-    """`generations` of people who have been checked."""
+    """`generations` of checked people."""
     size, children = len(people.labels), _children_of(people)
-    unknown = np.bincount(people.parents[:, 1], minlength=size)  # parents whose generation is not known yet
+    unknown = np.bincount(people.parents[:, 1], minlength=size)  # parents with a generation still unknown
     above = np.zeros(size, np.int64)
     last, number = np.flatnonzero(unknown == 0), 0
     while last.size:

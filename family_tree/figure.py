@@ -1,4 +1,4 @@
-"""One family as a figure. It stands here, where both families and the look of figures are in reach."""
+"""Figure of one family. This module may import both families and the figure style."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +12,16 @@ from owkg.plots.figure import COLOURS, figure, save_figure
 if TYPE_CHECKING:
     import matplotlib.axes
 
-# Inches for one person along a row, for a row, for a letter of the title, and for the legend beside it.
+# Inches of one person along a row, of a row, of a letter of the title, and of the legend next to the title.
 _PERSON, _ROW, _LETTER, _LEGEND = 0.44, 1.0, 0.09, 1.8
-# White around lines: where they cross, the later one passes over the earlier.
+# White outline of lines, so that at a crossing the later line passes over the earlier one.
 _CASING = {"color": "white", "linewidth": 5.0, "solid_capstyle": "butt"}
 _LINE = {"color": "#555555", "linewidth": 0.9, "solid_capstyle": "round"}
 _GENDERS = ((True, "female", "o", COLOURS[1]), (False, "male", "s", COLOURS[0]))
 
 
 def draw_family(people: People, path: Path, *, title: str) -> None:
-    """Draws one family: circles are women, squares men, and lines run down to their children.
+    """Draws one family: circles are women, squares are men, and lines run down to their children.
 
     Raises:
         ValueError: if the people are more than one family, or too many.
@@ -30,7 +30,7 @@ def draw_family(people: People, path: Path, *, title: str) -> None:
     names = _short(people.labels.to_list())
     width = max(_PERSON * (np.ptp(places.x) + 2), _LETTER * len(title) + _LEGEND)
     with figure(1, 1, (width, _ROW * (np.ptp(places.row) + 1) + 0.4)) as (fig, axes):
-        # The widest first: short lines pass over long ones.
+        # The widest family first, so that short lines pass over long ones.
         for family in sorted(places.families, key=lambda one: -np.ptp(places.x[list(one.children)])):
             _draw_lines(axes, family, places.x, places.row)
         for female, label, marker, colour in _GENDERS:
@@ -60,6 +60,6 @@ def _draw_lines(axes: "matplotlib.axes.Axes", family: Family, x: np.ndarray, row
 
 
 def _short(labels: list[str]) -> list[str]:
-    """The labels without what stands before the last underscore, if it is the same in all."""
+    """Labels without the part up to the last underscore, if this part is the same in all."""
     before = {label.rpartition("_")[0] for label in labels}
     return [label.rpartition("_")[2] for label in labels] if len(before) == 1 else labels

@@ -1,4 +1,4 @@
-"""The least fixed point: everything that the rules derive of given matrices, and nothing else."""
+"""Least fixed point: all facts that the rules derive from given matrices."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,16 +10,16 @@ from family_tree.rules import SAME
 from family_tree.strata import Step, Stratum
 
 Known = dict[Expression, Matrix]
-# Pairs that were found before, in sorted arrays that share none.
+# Known pairs, in disjoint sorted arrays.
 Layers = list[Int64[np.ndarray, "_"]]
-# Each layer is so many times larger than the next one: then layers are few, and are seldom merged.
+# Minimum size of a layer relative to the next one, so that layers are few and rarely merged.
 _RATIO = 8
 
 
 def fixpoint(strata: Iterable[Stratum], known: Known) -> Known:
-    """`known` and the matrix of every relation, stratum by stratum.
+    """`known` and the matrix of every relation, computed stratum by stratum.
 
-    `known` holds matrices of `parentOf`, `female`, `male` and `=`; it grows by what is computed on the way.
+    `known` holds the matrices of `parentOf`, `female`, `male` and `=`. Intermediate results are added to it.
     """
     nothing = without(known[SAME], known[SAME])
     for relations, start, grow in strata:
@@ -31,10 +31,10 @@ def fixpoint(strata: Iterable[Stratum], known: Known) -> Known:
 
 
 def _grown(grow: Sequence[Step], known: Known, new: Known) -> Known:
-    """The relations of one stratum, from `new` pairs of the rules that name none of them, by the other rules.
+    """Relations of one stratum, grown by its recursive rules from the `new` pairs of its other rules.
 
-    New pairs of a linear rule come from new pairs alone, so that the work of a round does not grow with what
-    was found before. Rules that are not linear look at all pairs again.
+    New pairs of a linear rule come only from new pairs, so the work of a round does not grow with the pairs
+    found before. Rules that are not linear use all pairs again.
     """
     size, linear = len(known[SAME].indptr) - 1, all(step.linear for step in grow)
     for step in grow:
@@ -42,7 +42,7 @@ def _grown(grow: Sequence[Step], known: Known, new: Known) -> Known:
             value(part, known)
     layers: dict[Expression, Layers] = {name: _with([], pairs(matrix)) for name, matrix in new.items()}
     while any(matrix.nnz for matrix in new.values()):
-        # What else is computed on the way does not outlive the round.
+        # Intermediate results are discarded after the round.
         now = known if linear else known | _whole(layers, size)
         fresh = {name: _fresh(layers[name], m) for name, m in _derived(grow, known | new, now).items()}
         layers |= {name: _with(layers[name], keys) for name, keys in fresh.items()}
@@ -51,7 +51,7 @@ def _grown(grow: Sequence[Step], known: Known, new: Known) -> Known:
 
 
 def _apart(expression: Expression, names: Iterable[Expression]) -> Iterator[Expression]:
-    """The largest parts of an expression that name none of `names`."""
+    """Largest parts of an expression that name none of `names`."""
     if _names(expression).isdisjoint(names):
         yield expression
     elif isinstance(expression, Apply):
@@ -68,7 +68,7 @@ def _whole(layers: dict[Expression, Layers], size: int) -> Known:
 
 
 def _fresh(layers: Layers, matrix: Matrix) -> Int64[np.ndarray, "_"]:
-    """The pairs of a matrix that are in no layer."""
+    """Pairs of a matrix that are in no layer."""
     keys = pairs(matrix)
     for layer in layers:
         at = np.searchsorted(layer, keys)
@@ -85,12 +85,12 @@ def _with(layers: Layers, keys: Int64[np.ndarray, "_"]) -> Layers:
 
 def _merged(layers: Layers) -> Int64[np.ndarray, "_"]:
     keys = np.concatenate([np.empty(0, np.int64), *layers])
-    keys.sort(kind="stable")  # which sees that there are sorted parts
+    keys.sort(kind="stable")  # a stable sort detects the sorted parts
     return keys
 
 
 def _derived(steps: Iterable[Step], recent: Known, known: Known) -> Known:
-    """What each relation gets by applying every rule once."""
+    """Matrix of each relation after applying every rule once."""
     derived: Known = {}
     for relation, expression, linear in steps:
         matrix = value(expression, recent if linear else known)

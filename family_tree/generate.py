@@ -1,4 +1,4 @@
-"""A closed world of sampled families, written as a folder."""
+"""Closed world of sampled families, written as a folder."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,22 +26,22 @@ def generate(
     overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Samples families and closes them, block by block, so that memory does not grow with their number.
+    """Closed world of sampled families, written as a folder block by block, in bounded memory.
 
-    Equal arguments give equal files, but for the versions in `metadata.json`.
+    Equal arguments give equal files, except for the versions in `metadata.json`.
 
     Args:
-        out: folder to make, as of `close`.
-        num_trees, max_tree_size, max_depth, max_branching, strict_depth, first_tree, seed: as
+        out: folder to make, as in `close`.
+        num_trees, max_tree_size, max_depth, max_branching, strict_depth, first_tree, seed: as in
             `sample_people`; the defaults are the published parameters.
         relations, facts_format, overwrite: as in `close`.
-        progress: told how many people are done, and how many there are at most.
+        progress: function called with (people done, maximum number of people). Default: none.
 
     Returns:
-        What `metadata.json` holds: parameters, counts, versions, checksums.
+        Contents of `metadata.json`: parameters, counts, versions, checksums.
 
     Raises:
-        ValueError: as `sample_people`, `ontology` and `made_folder`, or if there is no such format.
+        ValueError: as `sample_people`, `ontology` and `made_folder`, or if the format is unknown.
     """
     numbers = {
         "num_trees": num_trees,
@@ -52,7 +52,7 @@ def generate(
         "seed": seed,
     }
     blocks = people_blocks(**numbers, strict_depth=strict_depth)
-    numbers = {name: int(number) for name, number in numbers.items()}  # of whatever type they were
+    numbers = {name: int(number) for name, number in numbers.items()}  # NumPy integers too
     most = numbers["num_trees"] * numbers["max_tree_size"]
     place, replaced = checks.path("out", out), checks.flag("overwrite", overwrite)
     format_checked(facts_format)

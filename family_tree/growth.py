@@ -1,4 +1,4 @@
-"""How family trees grow: one person or couple at a time, in many trees at once."""
+"""Growth of family trees by one person or couple at a time, in many trees at once."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,16 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
-# Drawn for each attempt: whom to pick, parents or child, the child's gender.
+# Draws of each attempt: the person, parents or child, the child's gender.
 DRAWS = 3
-# Attempts for each person that a tree may have, as published.
+# Attempts per person of `max_tree_size`, as published.
 _ATTEMPTS = 10
-# Attempts that are drawn at once.
+# Attempts drawn at once.
 _CHUNK = 64
 
 
 class Limits(NamedTuple):
-    """What bounds a tree; see `sample_people`."""
+    """Limits of a tree; see `sample_people`."""
 
     max_tree_size: int
     max_depth: int
@@ -24,13 +24,13 @@ class Limits(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Trees side by side: person p of tree t is entry t * max_tree_size + p; nobody is entry -1.
+    """Trees side by side: person p of tree t is entry t * max_tree_size + p; -1 means nobody.
 
     Attributes:
-        size: people of each tree.
-        low, high: levels between which each tree lies; children are one above their parents.
-        female, level, spouse, mother, father: of each person.
-        children: how many each person has.
+        size: number of people in each tree.
+        low, high: lowest and highest level of each tree. The level of a child is its parents' level plus 1.
+        female, level, spouse, mother, father: attributes of each person.
+        children: number of children of each person.
     """
 
     size: Int64[np.ndarray, "trees"]
@@ -45,9 +45,9 @@ class Trees(NamedTuple):
 
 
 def grow(streams: Sequence[np.random.Generator], limits: Limits) -> Trees:
-    """One tree a stream, each a function of its own stream alone.
+    """Trees grown from streams, one from each stream and independent of all other streams.
 
-    A stream is consumed in rows of `DRAWS` numbers: one for the first person, one for each attempt.
+    A stream is consumed in rows of `DRAWS` numbers: one row for the first person, and one for each attempt.
     """
     trees = _first_people(len(streams), limits.max_tree_size)
     draws = np.empty((len(streams), _CHUNK, DRAWS))
@@ -82,7 +82,7 @@ def _first_people(num_trees: int, max_tree_size: int) -> Trees:
 def _attempt(
     trees: Trees, tree: Int64[np.ndarray, "n"], draws: Float64[np.ndarray, "n draws"], limits: Limits
 ) -> None:
-    """Picks a person of each `tree` and gives them parents or a child, where that can be."""
+    """Picks a person of each `tree` and adds parents or a child if possible."""
     picked, coin, gender = draws.T
     size, low, high = trees.size[tree], trees.low[tree], trees.high[tree]
     person = tree * limits.max_tree_size + (picked * size).astype(np.int64)
@@ -110,7 +110,7 @@ def _add_parents(trees: Trees, tree: np.ndarray, person: np.ndarray, limits: Lim
 
 
 def _add_spouse(trees: Trees, tree: np.ndarray, person: np.ndarray, limits: Limits) -> None:
-    # The published process puts a spouse on the level of the children.
+    # The published process puts a spouse on the level of the couple's children.
     level = trees.level[person] + (not limits.strict_depth)
     spouse = _new(trees, tree, level, ~trees.female[person], limits)
     trees.spouse[person], trees.spouse[spouse] = spouse, person
@@ -132,7 +132,7 @@ def _add_child(
 def _new(
     trees: Trees, tree: np.ndarray, level: np.ndarray, female: np.ndarray | bool, limits: Limits
 ) -> np.ndarray:
-    """The entries of one more person in each `tree`."""
+    """Entries of one more person in each `tree`."""
     entry = tree * limits.max_tree_size + trees.size[tree]
     trees.size[tree] += 1
     trees.level[entry] = level

@@ -1,4 +1,4 @@
-"""Where the people of one family stand when they are drawn: rows of generations, children under parents."""
+"""Positions of the people of one family in a drawing: rows of generations, with children under parents."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -14,24 +14,24 @@ from family_tree.order import Parentage, generations_in_order, parentage
 from family_tree.people import People, people_checked
 from owkg.errors import ArgumentError
 
-# The time that it takes grows with the square of their number, and nobody could read more.
+# Maximum number of people: the time grows with its square, and a larger figure would not be legible.
 _MOST_PEOPLE = 400
-# Least distances along a row: between spouses, between others.
+# Minimum distances along a row, between spouses and between other people.
 _SPOUSES, _OTHERS = 1.0, 1.2
-# What distance between spouses and between siblings costs; for children astray of their parents it is 1.
+# Cost of the distance between spouses and between siblings; a child's offset from its parents costs 1.
 _TOGETHER, _SIBLINGS = 0.45, 0.1
-# Lines along a row that come nearer to each other than `_CLEAR` are put `_TRACK` of a row apart.
+# Horizontal lines with a gap below `_CLEAR` are drawn at heights that differ by `_TRACK` of a row.
 _CLEAR, _TRACK = 0.4, 0.12
 
 
 class Family(NamedTuple):
-    """The lines between children and their parents.
+    """Lines between children and their parents.
 
     Attributes:
-        parents: ids of one or two.
-        children: ids.
-        drops: (x, row) where lines begin to run down: between parents side by side, else at each.
-        bar: the row, between two whole ones, in which a line runs along to above each child.
+        parents: ids of one or two parents.
+        children: ids of the children.
+        drops: (x, row) where lines begin to run down: between parents side by side, otherwise at each parent.
+        bar: vertical position, between two rows, of the horizontal line above the children.
     """
 
     parents: tuple[int, ...]
@@ -41,12 +41,12 @@ class Family(NamedTuple):
 
 
 class FamilyLayout(NamedTuple):
-    """A family in the plane.
+    """Positions of a family in the plane.
 
     Attributes:
-        x: of each person; people of one row are at least 1 apart.
-        row: of each person, from 0; children are below their parents, in rows of larger numbers.
-        families: the lines.
+        x: horizontal position of each person; people in one row are at least 1 apart.
+        row: row of each person, from 0; children are in rows with larger numbers than their parents.
+        families: lines between parents and children.
     """
 
     x: Float64[np.ndarray, "people"]
@@ -55,18 +55,18 @@ class FamilyLayout(NamedTuple):
 
 
 def layout(people: People) -> FamilyLayout:
-    """Places for the people of one family, and the lines between them.
+    """Positions of the people of one family, and the lines between them.
 
-    Parents of a child stand side by side, as far as other partners and their descent let them. Few lines
-    cross; some have to where several siblings' spouses have relatives too.
+    Parents of a child are side by side, as far as other partners and their ancestors allow. Few lines cross;
+    some must cross if the spouses of several siblings have relatives as well.
 
     Raises:
-        ValueError: if the people are not one family, or more than 400, or cannot be.
+        ValueError: if the people are not one family, are more than 400, or are invalid.
     """
     people_checked(people)
     if len(people.labels) > _MOST_PEOPLE:
         raise ValueError(
-            f"a family of {len(people.labels)} people cannot be drawn; they must be at most {_MOST_PEOPLE}."
+            f"a family of {len(people.labels)} people cannot be drawn; it must have at most {_MOST_PEOPLE}."
         )
     number = int(numbers_of(people).max(initial=-1)) + 1
     if number != 1:
@@ -79,22 +79,22 @@ def layout(people: People) -> FamilyLayout:
 
 
 def _rows(people: People) -> Int64[np.ndarray, "people"]:
-    """Rows with all children below their parents, lines of descent being as short as can be in total."""
+    """Rows with all children below their parents, and with the smallest total length of lines of descent."""
     (parent, child), edges = people.parents.T, np.arange(len(people.parents))
     if not edges.size:
         return np.zeros(len(people.labels), np.int64)
     ends = (np.tile(edges, 2), np.concatenate([parent, child]))
     above = csr_array((np.repeat([1.0, -1.0], len(edges)), ends), (len(edges), len(people.labels)))
-    # The matrix is totally unimodular, so the simplex method ends in whole numbers.
+    # The matrix is totally unimodular, so the simplex method ends in integers.
     found = linprog(-above.sum(axis=0), A_ub=above, b_ub=-np.ones(len(edges)), method="highs-ds")
     row = np.rint(found.x).astype(np.int64)
     return row - row.min()
 
 
 def _places(families: list[Parentage], order: list[list[int]]) -> Float64[np.ndarray, "people"]:
-    """x of each person, given who stands next to whom, at the least cost.
+    """x of each person, given the order in each row, at the least cost.
 
-    Costs are distances, not their squares: then most lines run straight down, and few make a detour.
+    Costs are distances, not squared distances: then most lines run straight down, and few make a detour.
     """
     couples = {frozenset(parents) for parents, _ in families}
     pairs = [pair for line in order for pair in pairwise(line)]
@@ -106,7 +106,7 @@ def _places(families: list[Parentage], order: list[list[int]]) -> Float64[np.nda
     astray = np.zeros((len(families), len(each)))
     for family, (parents, children) in enumerate(families):
         astray[family] = each[list(children)].mean(axis=0) - each[list(parents)].mean(axis=0)
-    # One more unknown a family: how far its children are astray, to the left or to the right.
+    # Each family adds an unknown: the offset of its children from their parents, to either side.
     far = np.eye(len(families))
     bounds = np.block([[-apart, np.zeros((len(apart), len(far)))], [astray, -far], [-astray, -far]])
     least = np.concatenate([np.where(married, -_SPOUSES, -_OTHERS), np.zeros(2 * len(far))])
@@ -114,13 +114,13 @@ def _places(families: list[Parentage], order: list[list[int]]) -> Float64[np.nda
 
 
 def _differences(each: np.ndarray, pairs: list[tuple[int, int]]) -> np.ndarray:
-    """The second x less the first of each pair, as rows of coefficients."""
+    """Second x minus first x of each pair, as rows of coefficients."""
     first, second = np.array(pairs, np.int64).reshape(-1, 2).T
     return each[second] - each[first]
 
 
 def _within(line: list[int], children: tuple[int, ...]) -> list[tuple[int, int]]:
-    """The first and the last child in a row."""
+    """First and last child in a row."""
     placed = [person for person in line if person in children]
     return [(placed[0], placed[-1])] if len(placed) > 1 else []
 
@@ -133,14 +133,14 @@ def _lines(family: Parentage, neighbours: set[frozenset[int]], x: np.ndarray, ro
 
 
 def _apart(families: list[Family], x: np.ndarray) -> tuple[Family, ...]:
-    """The families with bars that would run into each other in different heights."""
+    """Families with overlapping bars moved to different heights."""
     result = []
     gaps = defaultdict(list)
     for family in families:
         ends = [*(at for at, _ in family.drops), *x[list(family.children)].tolist()]
         gaps[family.bar].append((min(ends), max(ends), family))
     for bar, spans in gaps.items():
-        ends_of: list[float] = []  # the last bar in each height
+        ends_of: list[float] = []  # end of the last bar at each height
         heights = []
         for left, right, family in sorted(spans, key=lambda span: span[:2]):
             height = next((i for i, end in enumerate(ends_of) if end + _CLEAR < left), len(ends_of))

@@ -1,7 +1,7 @@
-"""Relations between people as sparse boolean matrices, and what can be done with them.
+"""Relations between people as sparse boolean matrices, and operations on them.
 
-A row is the first person of a pair, a column the second. A set of people is a diagonal matrix.
-All stored values are true: SciPy adds booleans by "or", so nothing can overflow or cancel.
+A row is the first person of a pair, a column the second. A set of people is a diagonal matrix. All stored
+values are true: SciPy adds booleans by "or", so nothing can overflow or cancel.
 """
 
 from collections.abc import Callable
@@ -12,23 +12,23 @@ from jaxtyping import Bool, Int64
 from scipy.sparse import csr_array
 
 Matrix: TypeAlias = csr_array
-# To look for one pair takes as long as to pass by so many.
+# Searching for one pair takes as long as passing this many pairs.
 _FEW = 64
 
 
 class Apply(NamedTuple):
-    """An operation on the matrices of expressions."""
+    """Operation on the matrices of expressions."""
 
     operation: Callable[..., Matrix]
     parts: "tuple[Expression, ...]"
 
 
-# The name of a relation, or what is done with others.
+# Name of a relation, or an operation on other expressions.
 Expression: TypeAlias = str | Apply
 
 
 def value(expression: Expression, known: dict[Expression, Matrix]) -> Matrix:
-    """The matrix of an expression of names in `known`, where the matrices of all its parts are kept."""
+    """Matrix of an expression over the names in `known`, which also stores the matrices of all its parts."""
     if isinstance(expression, Apply) and expression not in known:
         known[expression] = expression.operation(*(value(part, known) for part in expression.parts))
     return known[expression]
@@ -65,8 +65,8 @@ def without(left: Matrix, right: Matrix) -> Matrix:
 
 
 def _in(few: Matrix, many: Matrix) -> Bool[np.ndarray, "pairs"]:
-    """Which of few pairs are among many, in a time that does not grow with these but by its logarithm."""
-    many.sort_indices()  # once: a matrix remembers it
+    """Whether each of a few pairs is among many, in a time that grows only with the logarithm of the many."""
+    many.sort_indices()  # sorts only once, because a matrix stores that it is sorted
     row = np.repeat(np.arange(len(few.indptr) - 1), np.diff(few.indptr))
     low, end = many.indptr[row], many.indptr[row + 1]
     high = end
@@ -84,26 +84,26 @@ def _chosen(matrix: Matrix, chosen: Bool[np.ndarray, "pairs"]) -> Matrix:
 
 
 def pairs(matrix: Matrix) -> Int64[np.ndarray, "pairs"]:
-    """The pairs (a, b) in a matrix of n people, as numbers a n + b in increasing order."""
+    """Pairs (a, b) in a matrix of n people, as numbers a n + b in increasing order."""
     size = len(matrix.indptr) - 1
     rows = np.repeat(np.arange(size, dtype=np.int64) * size, np.diff(matrix.indptr))
     return np.sort(rows + matrix.indices)
 
 
 def of_pairs(numbers: Int64[np.ndarray, "pairs"], size: int) -> Matrix:
-    """The matrix of `size` people with the given `pairs`, in increasing order."""
+    """Matrix of `size` people with the given `pairs`, in increasing order."""
     row, column = np.divmod(numbers, size)
     ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=size))])
     return csr_array((np.ones(len(numbers), bool), column, ends), shape=(size, size))
 
 
 def having(matrix: Matrix) -> Matrix:
-    """The set of people that are the first of some pair."""
+    """Set of people that are the first of some pair."""
     return among(np.diff(matrix.indptr) > 0)
 
 
 def among(chosen: Bool[np.ndarray, "people"]) -> Matrix:
-    """The set of people for whom `chosen` is true."""
+    """Set of people for whom `chosen` is true."""
     ids = np.flatnonzero(chosen).astype(np.int32)
     ends = np.concatenate([[0], np.cumsum(chosen, dtype=np.int32)], dtype=np.int32)
     return csr_array((np.ones(len(ids), bool), ids, ends), shape=(len(chosen), len(chosen)))

@@ -17,16 +17,16 @@ from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
 
-# The inventories that come with the package.
+# Ontologies that come with the package.
 SHIPPED = ("published", "hohenecker")
-# Enough of a rule to find it by.
+# Characters of a rule that a message shows.
 _SHOWN = 200
 _KEYS = {"meaning": str, "rules": list, "hidden": bool}
 _KINDS = {str: "text", list: "a list of texts", bool: "true or false"}
 
 
 class Relation(NamedTuple):
-    """One relation of X and Y, and its rules; the facts of a hidden one are only used by other rules."""
+    """Relation of X and Y with its rules; only other rules use the facts of a hidden relation."""
 
     name: str
     meaning: str
@@ -38,12 +38,12 @@ class Ontology(NamedTuple):
     """Relations of kinship, checked and planned.
 
     Attributes:
-        name: of the inventory, or of the file without its suffix.
-        description: in words.
-        relations: names of those whose facts are written, sorted.
+        name: name of the ontology, or of its file without suffix.
+        description: description in words.
+        relations: sorted names of the relations whose facts are written.
         definitions: all relations, in the order of the file.
-        strata: how to compute them, in this order.
-        text: of the file.
+        strata: groups of relations in the order in which they are computed.
+        text: text of the file.
     """
 
     name: str
@@ -54,19 +54,19 @@ class Ontology(NamedTuple):
     text: str
 
 
-# Where an ontology is from: a name of `SHIPPED`, a TOML file, or itself.
+# Source of an ontology: a name in `SHIPPED`, a TOML file, or the ontology itself.
 Source = Ontology | StrPath
 
 
 def ontology(source: Source) -> Ontology:
-    """The ontology of a name or file.
+    """Ontology with a name, or in a file.
 
     Args:
-        source: "published" (the 23 relations of the published graph), "hohenecker" (29), or a TOML file with
-            a table for each relation. An `Ontology` is given back as it is.
+        source: "published" (the 23 relations of the published graph), "hohenecker" (29 relations), or a TOML
+            file with a table for each relation. An `Ontology` is returned unchanged.
 
     Raises:
-        ValueError: if there is no such file, or naming the line of a relation or rule that cannot be.
+        ValueError: if there is no such file; or naming the line, if a relation or rule is invalid.
 
     Examples:
         >>> ontology("published").relations[:3]
@@ -76,7 +76,7 @@ def ontology(source: Source) -> Ontology:
 
 
 def ontology_of(name: str, source: Source) -> Ontology:
-    """The ontology that the argument `name` gives: itself, or as `ontology` takes it."""
+    """Ontology given by the argument `name`, as in `ontology`."""
     if isinstance(source, Ontology):
         return source
     if isinstance(source, str) and source in SHIPPED:
@@ -88,18 +88,18 @@ def ontology_of(name: str, source: Source) -> Ontology:
 
 
 def source_text(source: Source) -> str:
-    """What `metadata.json` says of the source of an ontology: the name or file that was given."""
+    """Source of an ontology as stored in `metadata.json`: the given name or file."""
     return source.name if isinstance(source, Ontology) else str(source)
 
 
 def read_ontology(path: Path) -> Ontology:
-    """The ontology of a TOML file; its name is the file's.
+    """Ontology of a TOML file; its name is the name of the file.
 
     Raises:
-        ValueError: naming the file and the line, as far as can be told.
+        ValueError: naming the file and, if known, the line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")  # with a byte order mark or without
+        text = path.read_text(encoding="utf-8-sig")  # with or without a byte order mark
         content = tomllib.loads(text)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path}: must be TOML in UTF-8 ({error}).") from None
@@ -135,7 +135,7 @@ def _check_table(name: str, table: object) -> None:
     if not isinstance(table, dict):
         raise ValueError(f"must be a table such as [siblingOf], got {reprlib.repr(table)}.")
     if name in GENDERS:
-        raise ValueError("is said of people, and must not be a relation.")
+        raise ValueError("describes a person, and must not be a relation.")
     if not is_name(name):
         raise ValueError("must be a name of letters, digits and underscores.")
     for key, found in table.items():
@@ -152,7 +152,7 @@ def _check_table(name: str, table: object) -> None:
 
 @contextmanager
 def _located(path: Path, text: str, name: str, rule: str | None = None) -> Iterator[None]:
-    """Puts file, line, relation and rule before the message of a ValueError."""
+    """Context that puts file, line, relation and rule before the message of a ValueError."""
     try:
         yield
     except ValueError as error:
@@ -161,7 +161,7 @@ def _located(path: Path, text: str, name: str, rule: str | None = None) -> Itera
 
 
 def _line(text: str, name: str, rule: str | None) -> int:
-    """The line in which a rule stands, or its relation begins; TOML readers do not tell."""
+    """Line on which a rule is, or on which its relation begins; TOML readers do not report it."""
     begin = re.search(rf"""^\s*\[?\s*["']?{re.escape(name)}\b""", text, re.MULTILINE)
     start = begin.end() if begin else 0
     place = max(start, text.find(rule, start)) if rule else start

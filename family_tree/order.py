@@ -1,7 +1,7 @@
-"""Who stands beside whom when a family is drawn, so that few lines cross.
+"""Order of the people in each row of a drawn family, so that few lines cross.
 
-A walk over the family meets units: people of one row who have children in common. What hangs on a unit
-goes to one side of it as a whole; a search decides to which.
+A walk over the family meets units: people in one row who have children in common. All people who are reached
+through a unit go to one side of it, and a search decides to which.
 """
 
 from collections import defaultdict
@@ -13,22 +13,22 @@ import numpy as np
 
 from family_tree.people import People
 
-# People of one row, each beside a partner if there is one.
+# People of one row, each next to a partner if there is one.
 Unit = tuple[int, ...]
 
 
 class Parentage(NamedTuple):
-    """The children, by ids, of the same one or two parents."""
+    """Children, as ids, of the same one or two parents."""
 
     parents: tuple[int, ...]
     children: tuple[int, ...]
 
 
 class _Choice(NamedTuple):
-    """What the search decides.
+    """Decisions of the search.
 
     Attributes:
-        order: children of each family, by its place among the families.
+        order: order of the children of each family, by the number of the family.
         left: people whose ancestors are to the left of their descendants.
     """
 
@@ -37,7 +37,7 @@ class _Choice(NamedTuple):
 
 
 class _Kin(NamedTuple):
-    """Who hangs together with whom: families by number, units by person."""
+    """Relations between families (by number) and units (by person)."""
 
     families: list[Parentage]
     birth: dict[int, int]
@@ -58,7 +58,7 @@ def parentage(people: People) -> list[Parentage]:
 
 
 def generations_in_order(families: list[Parentage], row: np.ndarray) -> list[list[int]]:
-    """The people of each row from left to right; all are joined by some line of parents and children."""
+    """People of each row from left to right; all are joined by lines of parents and children."""
     kin = _kin(families, row)
     choice = _Choice(tuple(family.children for family in families), frozenset())
     best = _walked(kin, choice)
@@ -75,7 +75,7 @@ def generations_in_order(families: list[Parentage], row: np.ndarray) -> list[lis
 
 
 def _moves(kin: _Kin, choice: _Choice, person: int) -> Iterator[_Choice]:
-    """The person first or last of the siblings; ancestors of the person and of partners on other sides."""
+    """Neighbouring choices: the person first or last among siblings, or other sides for ancestors."""
     family, unit = kin.birth[person], frozenset(kin.units[person])
     now = choice.order[family]
     siblings = tuple(child for child in now if child != person)
@@ -90,7 +90,7 @@ def _moves(kin: _Kin, choice: _Choice, person: int) -> Iterator[_Choice]:
 
 
 def _walked(kin: _Kin, choice: _Choice) -> list[list[int]]:
-    """The rows in the order of a walk over the whole family."""
+    """Rows in the order of a walk over the whole family."""
     rows: list[list[int]] = [[] for _ in range(int(kin.row.max()) + 1)]
     seen: set[Unit] = set()
     for start in kin.own:
@@ -100,7 +100,7 @@ def _walked(kin: _Kin, choice: _Choice) -> list[list[int]]:
 
 
 def _walk(kin: _Kin, choice: _Choice, seen: set[Unit], unit: Unit, came: int | None) -> Iterator[Unit]:
-    """All that hangs on a unit, from left to right within each row, but for the family that led to it."""
+    """Units reached through a unit, from left to right in each row, except through the family `came`."""
     if unit in seen:
         return
     seen.add(unit)
@@ -110,7 +110,7 @@ def _walk(kin: _Kin, choice: _Choice, seen: set[Unit], unit: Unit, came: int | N
     after = []
     for family in kin.own[unit]:
         children = choice.order[family]
-        # Parents of a child's spouse are in the row of this unit. So are those on the left, left of it.
+        # Parents of a child's spouse are in the row of this unit; if they go left, they are left of it.
         first = max(
             (i + 1 for i, c in enumerate(children) if choice.left.intersection(kin.units[c])), default=0
         )
@@ -127,7 +127,7 @@ def _walk(kin: _Kin, choice: _Choice, seen: set[Unit], unit: Unit, came: int | N
 
 
 def _cost(kin: _Kin, rows: list[list[int]]) -> tuple[int, float]:
-    """How many lines cross, straight from parents to children, and how long they are."""
+    """Number of crossings of straight lines from parents to children, and the length of the lines."""
     place = np.empty(len(kin.row))
     for people in rows:
         place[people] = np.arange(len(people)) - (len(people) - 1) / 2
@@ -151,7 +151,7 @@ def _kin(families: list[Parentage], row: np.ndarray) -> _Kin:
     for number, (parents, _) in enumerate(families):
         for unit in dict.fromkeys(units[parent] for parent in parents):
             own[unit].append(number)
-    # The walk begins with the founders of most children; with them, it meets all others but for odd ones.
+    # The walk begins with the founders who have the most children; it reaches nearly all other units.
     start = sorted(
         own, key=lambda u: (any(p in birth for p in u), -sum(len(families[f].children) for f in own[u]))
     )
@@ -159,14 +159,14 @@ def _kin(families: list[Parentage], row: np.ndarray) -> _Kin:
 
 
 def _units(families: list[Parentage], row: np.ndarray) -> dict[int, Unit]:
-    """The unit of each person."""
+    """Unit of each person."""
     partners = defaultdict(list)
     for parents, _ in families:
         if len(parents) == 2 and row[parents[0]] == row[parents[1]]:
             for person, other in (parents, parents[::-1]):
                 partners[person].append(other)
     units: dict[int, Unit] = {}
-    # Those with few partners first, so that those with many come between them.
+    # People with few partners first, so that people with many partners come between them.
     for person in sorted(range(len(row)), key=lambda p: len(partners[p])):
         if person not in units:
             line = _side_by_side(person, partners)

@@ -1,4 +1,4 @@
-"""People: who there is, of which gender, and whose parents they are."""
+"""People: labels, genders and parents."""
 
 from typing import NamedTuple
 
@@ -10,18 +10,18 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from owkg.errors import ArgumentError
 
-# Enough of a cycle's people to find it by.
+# People of a cycle that a message shows.
 _SHOWN = 6
-# A line of a file, or a part of one between tabs.
+# A line of a file, or a part of a line between tabs.
 _LABEL = r"^[^\t\r\n]*[^\t\r\n\s][^\t\r\n]*$"
 
 
 class People(NamedTuple):
-    """People by ids 0, 1, 2, ..., in the order of their labels.
+    """People with ids 0, 1, 2, ..., in the order of their labels.
 
     Attributes:
         labels: names, in the strictly increasing order of their code points.
-        female: whether a person is female; all others are male.
+        female: whether each person is female; otherwise male.
         parents: columns parent and child, rows in increasing order.
     """
 
@@ -31,21 +31,21 @@ class People(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What is wrong with the parents, and in which row it shows."""
+    """Description of an error in the parents, and the row in which it is."""
 
     edge: int
     message: str
 
 
 def people_checked(people: object) -> People:
-    """`people` as they are, if there can be such people.
+    """`people` unchanged, if they are valid.
 
-    A child may have one known parent, and a person children by several partners.
+    A child may have one known parent, and a person may have children with several partners.
 
     Raises:
-        ValueError: if `people` are none; naming the attribute, if labels or rows are not in increasing order,
-            a child has more than two parents or two of one gender, somebody is their own ancestor, or a
-            dtype, a shape or an id is not as `People` says.
+        ValueError: if `people` is not a `People`; or naming the attribute, if labels or rows are not in
+            increasing order, a child has more than two parents or two of one gender, a person is their own
+            ancestor, or a dtype, a shape or an id differs from `People`.
 
     Examples:
         >>> labels, female = pl.Series(["ann", "bob", "eve"]), np.array([True, False, True])
@@ -73,9 +73,9 @@ def people_checked(people: object) -> People:
 
 
 def parents_fault(people: People) -> Fault | None:
-    """The first row of the parents that cannot be, None if all can; rows in any order, of ids in range."""
+    """First invalid row of the parents, None if all are valid; rows in any order, with ids in range."""
     parent, child = people.parents.T
-    order = np.argsort(child, kind="stable")  # of one child's parents, the earlier row first
+    order = np.argsort(child, kind="stable")  # rows of one child stay in order
     whose, female = child[order], people.female[parent[order]]
     name = people.labels.__getitem__
     third = order[2:][whose[2:] == whose[:-2]]
@@ -97,7 +97,7 @@ def _cycle(people: People) -> Fault | None:
     parent, child = people.parents.T
     graph = csr_array((np.ones(len(parent), np.int8), (parent, child)), (size, size))
     _, component = connected_components(graph, directed=True, connection="strong")
-    # An edge lies on a cycle if and only if its ends reach each other.
+    # An edge is on a cycle if and only if its ends reach each other.
     edge = _first(component[parent] == component[child])
     if edge is None:
         return None

@@ -1,4 +1,4 @@
-"""People as two text files: `people.tsv` and `parents.tsv`."""
+"""Text files of people: `people.tsv` and `parents.tsv`."""
 
 from pathlib import Path
 
@@ -13,22 +13,22 @@ from owkg.files.storage import written_aside
 
 PEOPLE_FILE, PARENTS_FILE = "people.tsv", "parents.tsv"
 _PEOPLE_HEADER, _PARENTS_HEADER = "person\tgender", "parent\tchild"
-# Enough of a bad line to find it by.
+# Characters of a bad line that a message shows.
 _SHOWN = 80
 _CELL = r"[^\t]*[^\t\s][^\t]*"
 
 
 def read_people(people_path: StrPath, parents_path: StrPath) -> People:
-    """Reads people, and who is whose parent; the lines of each file may be in any order.
+    """People and their parents from two files, whose lines may be in any order.
 
     Args:
         people_path: file with the header `person<TAB>gender`; a gender is `female` or `male`.
-        parents_path: file with the header `parent<TAB>child`; no line need follow.
+        parents_path: file with the header `parent<TAB>child`; it may have no other lines.
 
     Raises:
-        ValueError: if an argument is no path; naming file and line, if a line is malformed, a person or an
-            edge is repeated, a parent or child is not among the people, a child has three parents or
-            two of one gender, or somebody is their own ancestor.
+        ValueError: if an argument is not a path; or naming file and line, if a line is malformed, a person or
+            an edge is repeated, a parent or child is not among the people, a child has three parents or two
+            of one gender, or a person is their own ancestor.
         OSError: if a file cannot be opened.
     """
     paths = checks.path("people_path", people_path), checks.path("parents_path", parents_path)
@@ -36,7 +36,7 @@ def read_people(people_path: StrPath, parents_path: StrPath) -> People:
 
 
 def people_of(people: tuple[Path, bytes], parents: tuple[Path, bytes]) -> People:
-    """The people of two files that have been read: where they are, and what they hold."""
+    """People from the paths and contents of two files."""
     (people_path, _), (parents_path, _) = people, parents
     labels, female = _read_people(*people)
     edges = _read_parents(*parents)
@@ -58,11 +58,11 @@ def write_people(people: People, folder: StrPath) -> None:
     """Writes `people.tsv` and `parents.tsv`, sorted by labels.
 
     Args:
-        people: to write.
-        folder: made if need be.
+        people: people to write.
+        folder: folder for the files, made if it is missing.
 
     Raises:
-        ValueError: if `people` cannot be, or `folder` is no path.
+        ValueError: if `people` are invalid, or `folder` is not a path.
     """
     place = checks.path("folder", folder)
     for name, text in people_text(people_checked(people)).items():
@@ -71,7 +71,7 @@ def write_people(people: People, folder: StrPath) -> None:
 
 
 def people_text(people: People, *, header: bool = True) -> dict[str, bytes]:
-    """What `people.tsv` and `parents.tsv` hold, with or without the header line, by name."""
+    """Contents of `people.tsv` and `parents.tsv` by name, with or without the header line."""
     labels = people.labels
     gender = pl.Series(["male", "female"]).gather(people.female.astype(np.uint32))
     parent, child = (labels.gather(ids) for ids in people.parents.T)
@@ -84,7 +84,7 @@ def people_text(people: People, *, header: bool = True) -> dict[str, bytes]:
 
 
 def _read_people(path: Path, data: bytes) -> tuple[pl.Series, np.ndarray]:
-    """Labels in increasing order, and who is female."""
+    """Labels in increasing order, and whether each person is female."""
     frame = split_lines(
         path,
         headed(path, _lines(path, data), _PEOPLE_HEADER),
@@ -103,7 +103,7 @@ def _read_people(path: Path, data: bytes) -> tuple[pl.Series, np.ndarray]:
 
 def _read_parents(path: Path, data: bytes) -> pl.DataFrame:
     lines = _lines(path, data)
-    # Nobody need have parents: the header may be all there is.
+    # The file may consist of the header, because no person needs parents.
     alone = len(lines) == 1 and lines[0] == _PARENTS_HEADER
     frame = split_lines(
         path,

@@ -1,8 +1,8 @@
-"""From a rule to matrix operations, by eliminating the variables that only the body names.
+"""Matrix operations of a rule, by eliminating the variables that only its body names.
 
-The body is a graph: variables are its nodes, and each edge carries the matrix of what joins its ends. A
-variable between two others goes by a matrix product, one at the end of a path becomes a condition on its
-neighbour. Nothing else is needed for rules of kinship, and no step costs more than a product.
+The body is a graph: variables are its nodes, and each edge has the matrix of the relations between its ends.
+A variable between two others is eliminated by a matrix product. A variable at the end of a path becomes a
+condition on its neighbour. Rules of kinship need nothing else, and no step costs more than a product.
 """
 
 from functools import cache
@@ -15,10 +15,10 @@ Edges = dict[tuple[str, str], Expression]
 
 @cache
 def planned(rule: Rule) -> Expression:
-    """The matrix of all (X, Y) for which the body of `rule` holds, as an expression of relations.
+    """Expression of the matrix of all (X, Y) for which the body of `rule` holds.
 
     Raises:
-        ValueError: saying which variables cannot be eliminated so.
+        ValueError: naming the variables that cannot be eliminated in this way.
 
     Examples:
         >>> from family_tree.rules import parse_rule
@@ -40,12 +40,12 @@ def planned(rule: Rule) -> Expression:
         _eliminate(edges, min(free, key=lambda v: len(_neighbours(edges, v))))
         denied = _deny(edges, denied)
     if HEAD not in edges and HEAD[::-1] not in edges:
-        raise ValueError("X and Y must be joined by relations, also over others.")
+        raise ValueError("X and Y must be joined by relations, directly or through others.")
     return _with_conditions(edges, *HEAD)
 
 
 def _join(edges: Edges, first: str, last: str, matrix: Expression) -> None:
-    """Adds an edge; one that joins the same variables holds, too."""
+    """Adds an edge; if the same variables have one already, both must hold."""
     if first > last:
         first, last, matrix = last, first, _turned(matrix)
     there = edges.get((first, last))
@@ -53,7 +53,7 @@ def _join(edges: Edges, first: str, last: str, matrix: Expression) -> None:
 
 
 def _deny(edges: Edges, denied: list[Atom]) -> list[Atom]:
-    """Takes from the edges what must not hold; returns the atoms whose variables are not joined yet."""
+    """Removes negated atoms from the edges; returns the atoms whose variables are not joined yet."""
     later = []
     for atom in denied:
         first, last = atom.variables[0], atom.variables[-1]
@@ -76,7 +76,7 @@ def _neighbours(edges: Edges, variable: str) -> list[str]:
 def _eliminate(edges: Edges, variable: str) -> None:
     near = _neighbours(edges, variable)
     if not near:
-        raise ValueError(f"{variable} must be joined with X or Y by relations, also over others.")
+        raise ValueError(f"{variable} must be joined with X or Y by relations, directly or through others.")
     path = _edge(edges, near[0], variable)
     if (variable, variable) in edges:
         path = Apply(product, (path, edges[variable, variable]))
@@ -99,7 +99,7 @@ def _turned(matrix: Expression) -> Expression:
 
 
 def _with_conditions(edges: Edges, first: str, last: str) -> Expression:
-    """The edge between two variables, restricted to those for whom their conditions hold."""
+    """Edge between two variables, restricted to people for whom the variables' conditions hold."""
     matrix = _edge(edges, first, last)
     if (first, first) in edges:
         matrix = Apply(product, (edges[first, first], matrix))
@@ -110,6 +110,6 @@ def _with_conditions(edges: Edges, first: str, last: str) -> Expression:
 
 def _stuck(edges: Edges, inner: list[str], denied: list[Atom]) -> str:
     if denied:
-        return f"{denied[0]}: its variables must be joined by relations, also over others."
+        return f"{denied[0]}: its variables must be joined by relations, directly or through others."
     others = ", ".join(_neighbours(edges, inner[0]))
-    return f"{inner[0]} must be joined with two others at most, it cannot be separated from {others}."
+    return f"{inner[0]} must be joined with at most two others; it cannot be separated from {others}."

@@ -1,7 +1,7 @@
-"""The published family tree, recovered from its splits: its people, and what its relations are called.
+"""Published family tree, recovered from its splits: its people and the names of its relations.
 
-The splits of Yang et al. (2022) number their 6,004 people and 23 relations, and each density holds only a
-part of the facts. Together they tell every parent and every gender; the closure of these is the whole graph.
+The splits of Yang et al. (2022) number their 6,004 people and 23 relations, and each density holds only part
+of the facts. Together they give every parent and every gender, and the closure of these is the whole graph.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from owkg import checks
 from owkg.checks import StrPath
 from owkg.kg import KnowledgeGraph, fact_splits, read_graph
 
-# By id. Who implies whom fixes the names, but for the exchange of women and men in all of them.
+# Names by id. Implications between relations fix the names, except for swapping women and men in all of them.
 PUBLISHED_RELATIONS = (
     "parentOf",
     "auntOf",
@@ -38,17 +38,17 @@ PUBLISHED_RELATIONS = (
     "grandmotherOf",
     "uncleOf",
 )
-# Relations by which parent and child, or child and parent, are known; and those whose head has a gender.
+# Relations that give parent and child, or child and parent; and relations that give the gender of the head.
 _DOWN, _UP = ("parentOf", "motherOf", "fatherOf"), ("childOf", "daughterOf", "sonOf")
 _FEMALE = ("mother", "daughter", "sister", "girl", "granddaughter", "grandmother", "aunt", "niece", "wife")
 _MALE = ("father", "son", "brother", "boy", "grandson", "grandfather", "uncle", "nephew", "husband")
 
 
 def published_graph(folder: StrPath) -> KnowledgeGraph:
-    """The splits of one density with names: people by four digits, relations as `PUBLISHED_RELATIONS`.
+    """Splits of one density with names: people as four digits, relations as in `PUBLISHED_RELATIONS`.
 
     Args:
-        folder: of the density, with `train.txt.gz`, `test_full.txt` and `test_sparse.txt`.
+        folder: folder of the density, with `train.txt.gz`, `test_full.txt` and `test_sparse.txt`.
 
     Raises:
         ValueError: as `read_graph`, or if the folder has another number of relations.
@@ -65,16 +65,16 @@ def published_graph(folder: StrPath) -> KnowledgeGraph:
 
 
 def published_people(folder: StrPath) -> People:
-    """The people of the published family tree.
+    """People of the published family tree.
 
     Args:
-        folder: of all densities: `65`, `75`, `85` and `95`, as `published_graph` reads them.
+        folder: folder of all densities, `65`, `75`, `85` and `95`, as `published_graph` reads them.
 
     Returns:
         6,004 people with 8,516 pairs of parent and child. Labels are ids in four digits.
 
     Raises:
-        ValueError: if `folder` is no path, there is no density, or the facts do not tell every gender or
+        ValueError: if `folder` is not a path, holds no density, or its facts do not give every gender or
             contradict each other.
 
     References:
@@ -96,7 +96,7 @@ def published_people(folder: StrPath) -> People:
     )
     if (female == male).any():
         bad = int(np.flatnonzero(female == male)[0])
-        known = "is said to be female and male" if female[bad] else "is of no known gender"
+        known = "must not be both female and male" if female[bad] else "must have a known gender"
         raise ValueError(f"{folder}: person {bad} {known}.")
     labels = pl.Series([f"{person:04d}" for person in range(size)])
     return people_checked(People(labels, female, np.unique(parents, axis=0).astype(np.int32)))

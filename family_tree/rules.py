@@ -1,4 +1,4 @@
-"""Rules as people write them: `auntOf(X, Y)` holds where `sisterOf(X, Z), parentOf(Z, Y)` does."""
+"""Rules as people write them: `auntOf(X, Y)` holds if `sisterOf(X, Z), parentOf(Z, Y)` does."""
 
 import re
 from collections.abc import Collection
@@ -6,25 +6,25 @@ from difflib import get_close_matches
 from itertools import chain
 from typing import NamedTuple
 
-# What the people themselves say; every other predicate needs rules.
+# Predicates given by the people themselves; every other predicate needs rules.
 PARENT = "parentOf"
 GENDERS = ("female", "male")
-# X != Y is the negation of a predicate that holds of each person and themselves.
+# X != Y is the negation of a predicate that holds between each person and themselves.
 SAME = "="
-# A rule says of which X and Y its relation holds.
+# Variables between which the relation of a rule holds.
 HEAD = ("X", "Y")
 
 _NAME = r"[^\W\d]\w*"
 _UNEQUAL = re.compile(rf"({_NAME})\s*!=\s*({_NAME})")
 _HOLDS = re.compile(rf"(not\s+)?({_NAME})\s*\(([^()]*)\)")
-# Nobody writes as many; without a limit, the matrices of a rule could be nested deeper than Python goes.
+# Limit far above usual rules; without it, a rule's matrices could be nested deeper than Python allows.
 _MOST_ATOMS = 64
-# Commas between atoms, not those between parentheses.
+# Commas between atoms, not commas inside parentheses.
 _COMMA = re.compile(r",(?![^()]*\))")
 
 
 class Atom(NamedTuple):
-    """One condition: a predicate of one or two variables, or its negation."""
+    """Condition of a rule: a predicate of one or two variables, or its negation."""
 
     name: str
     variables: tuple[str, ...]
@@ -37,7 +37,7 @@ class Atom(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The relation `head` holds of X and Y if all atoms of the body do, for some others."""
+    """Rule: the relation `head` holds of X and Y if all atoms of the body hold for some other people."""
 
     head: str
     body: tuple[Atom, ...]
@@ -47,28 +47,28 @@ class Rule(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Whether a relation may be called so: letters, digits and underscores, no digit first."""
+    """Whether `text` may name a relation: letters, digits and underscores, not beginning with a digit."""
     return re.fullmatch(_NAME, text) is not None and text != "not"
 
 
 def near(word: str, known: Collection[str]) -> str:
-    """A query that names what `word` may have been meant to be; empty if nothing is near."""
+    """Suggestion of names similar to `word`, in parentheses; empty if no name is similar."""
     found = get_close_matches(word, sorted(known))
     return f" (did you mean {' or '.join(found)}?)" if found else ""
 
 
 def parse_rule(head: str, text: str, relations: Collection[str]) -> Rule:
-    """The rule of `head` that `text` writes.
+    """Rule of `head` that `text` describes.
 
     Args:
         head: relation that the rule derives.
         text: atoms separated by commas: `relation(A, B)`, `female(A)`, `male(A)`, `A != B`, or `not` and
             one of the first three. Variables begin with a capital letter.
-        relations: that there are, beside `parentOf`.
+        relations: names of the relations that exist, in addition to `parentOf`.
 
     Raises:
-        ValueError: saying what cannot be read, which predicate there is not, which variable no relation
-            binds, or that the atoms are more than 64.
+        ValueError: naming the text that cannot be parsed, the predicate that does not exist, or the variable
+            that no relation binds; or if there are more than 64 atoms.
 
     Examples:
         >>> parse_rule("auntOf", "sisterOf(X, Z), parentOf(Z, Y)", ["auntOf", "sisterOf"]).body[1]
@@ -84,7 +84,7 @@ def parse_rule(head: str, text: str, relations: Collection[str]) -> Rule:
     binding = [a.variables for a in rule.body if len(a.variables) == 2 and not a.negated]
     for variable in chain(HEAD, *(atom.variables for atom in rule.body)):
         if variable not in chain(*binding):
-            raise ValueError(f"{variable} must stand in a relation to somebody that is not negated.")
+            raise ValueError(f"{variable} must occur in a relation that is not negated.")
     return rule
 
 
@@ -94,7 +94,7 @@ def _atom(text: str) -> Atom:
     if found := _HOLDS.fullmatch(text):
         return Atom(found[2], tuple(v.strip() for v in found[3].split(",")), bool(found[1]))
     forms = "relation(A, B), female(A), male(A), A != B or not relation(A, B)"
-    raise ValueError(f"must be {forms}, or several of them with commas between, got {text!r}.")
+    raise ValueError(f"must be {forms}, or several of them separated by commas, got {text!r}.")
 
 
 def _check(atom: Atom, arity: dict[str, int]) -> None:

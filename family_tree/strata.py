@@ -1,4 +1,4 @@
-"""In which order relations are computed: what a relation needs comes first."""
+"""Order in which relations are computed: a relation comes after the relations that it needs."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,13 +11,13 @@ Rules = Mapping[str, Sequence[Rule]]
 
 
 class Step(NamedTuple):
-    """One rule, planned.
+    """Planned rule.
 
     Attributes:
-        relation: that it derives.
-        matrix: of the pairs that it derives.
-        linear: whether one atom at most names a relation of its own stratum: then new pairs come of new
-            pairs alone.
+        relation: relation that the rule derives.
+        matrix: expression of the pairs that the rule derives.
+        linear: whether at most one atom names a relation of the rule's own stratum. New pairs then come only
+            from new pairs.
     """
 
     relation: str
@@ -26,12 +26,12 @@ class Step(NamedTuple):
 
 
 class Stratum(NamedTuple):
-    """Relations that need each other, or a single one.
+    """Relations that need each other, or a single relation.
 
     Attributes:
-        relations: of the stratum.
-        start: rules that name none of them.
-        grow: the other rules, taken again until they add nothing.
+        relations: names of the relations.
+        start: rules that name none of these relations.
+        grow: other rules, applied repeatedly until they add nothing.
     """
 
     relations: tuple[str, ...]
@@ -40,7 +40,7 @@ class Stratum(NamedTuple):
 
 
 def groups(rules: Rules) -> list[tuple[str, ...]]:
-    """Relations that need each other, as names; each group after those that it needs.
+    """Names of relations that need each other; each group comes after the groups that it needs.
 
     Examples:
         >>> from family_tree.rules import Atom
@@ -49,15 +49,15 @@ def groups(rules: Rules) -> list[tuple[str, ...]]:
         [('d',), ('b', 'c'), ('a',)]
     """
     needed = {name: {name, *(a.name for rule in rules[name] for a in rule.body)} & {*rules} for name in rules}
-    for _ in range(len(rules).bit_length()):  # each round doubles how far is looked
+    for _ in range(len(rules).bit_length()):  # each round doubles the length of the paths
         needed = {name: set().union(*(needed[other] for other in others)) for name, others in needed.items()}
-    # Who needs another, and is not needed by it, needs more.
+    # If one relation needs another and is not needed by it, it needs more relations.
     order = sorted(rules, key=lambda name: len(needed[name]))
     return list(dict.fromkeys(tuple(o for o in rules if needed[o] == needed[name]) for name in order))
 
 
 def stratum(group: tuple[str, ...], rules: Rules) -> Stratum:
-    """The rules of relations that need each other, planned.
+    """Planned rules of relations that need each other.
 
     Raises:
         ValueError: if one needs the negation of another, or no rule could start them.
@@ -72,5 +72,5 @@ def stratum(group: tuple[str, ...], rules: Rules) -> Stratum:
         (grow if own else start).append(Step(rule.head, planned(rule), len(own) <= 1))
     if not start:
         names = ", ".join(group)
-        raise ValueError(f"there must be a rule to start {names} from, one that does not need {names}.")
+        raise ValueError(f"there must be a rule to start {names} from, which does not need {names}.")
     return Stratum(group, tuple(start), tuple(grow))

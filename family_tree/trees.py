@@ -1,4 +1,4 @@
-"""Families sampled by the published process: reproducible tree by tree."""
+"""Families sampled by the published process, each tree reproducible on its own."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from family_tree.people import People
 from owkg import checks
 from owkg.errors import ArgumentError
 
-# A label gives the number of its tree six digits.
+# A label has six digits for the number of its tree.
 _MOST_TREES = 1_000_000
-# People that are sampled at once, more or less: whole trees, and at least one.
+# Approximate number of people sampled at once: whole trees, and at least one.
 _BLOCK = 50_000
 
 
@@ -28,35 +28,35 @@ def sample_people(
 ) -> People:
     """People of several families, each grown from one person by the published process.
 
-    A tree begins with one person on level 0. Each attempt picks one of its people uniformly. It adds a
-    mother and a father, one level above, to a person without parents; or a child, one level below, to a
-    person with fewer than `max_branching` children, and first a spouse of the other gender, if there is
-    none. If both can be, a fair coin decides. Neither may lead to people more than `max_depth` levels
-    apart, or to more than `max_tree_size`. Genders of the first person and of children are drawn by a fair
-    coin. A tree is ready when it is full, or after `10 max_tree_size` attempts.
+    A tree begins with one person on level 0. Each attempt picks one of its people uniformly and adds either
+    parents or a child. A person without parents gets a mother and a father, one level above. A person with
+    fewer than `max_branching` children gets a child, one level below, and first a spouse of the other gender
+    if there is none. If both are possible, a fair coin decides. Neither may lead to people more than
+    `max_depth` levels apart, or to more than `max_tree_size` people. A fair coin also gives the gender of the
+    first person and of children. A tree is complete when it is full, or after `10 max_tree_size` attempts.
 
-    As published, a spouse counts as one level below the person they marry, as their children do. So a
-    line of descent may go through `max_depth + 2` generations: the parents of somebody who married in have
-    grandchildren on the level of their children. With `strict_depth`, spouses stand on one level, and no
-    line goes through more than `max_depth + 1`.
+    As published, a spouse counts as one level below the person they marry, like their children. Therefore a
+    line of descent may have `max_depth + 2` generations: the parents of a person who married in have
+    grandchildren on the level of their children. With `strict_depth`, spouses are on one level, and no line
+    has more than `max_depth + 1` generations.
 
-    Tree i is a function of `seed`, i and the limits alone, whatever other trees there are.
+    Tree i depends only on `seed`, i and the limits, not on the other trees.
 
     Args:
-        num_trees: families, at least 1.
-        max_tree_size: most people of a tree, at least 1.
-        max_depth: most levels between two people of a tree, at least 1.
-        max_branching: most children of a person, at least 1.
-        strict_depth: whether spouses stand on one level.
-        first_tree: number of the first tree; the last one is at most 999,999.
-        seed: at least 0, however large; other seeds give other families.
+        num_trees: number of families, at least 1. Default 20.
+        max_tree_size: maximum number of people in a tree, at least 1. Default 300.
+        max_depth: maximum number of levels between two people of a tree, at least 1. Default 3.
+        max_branching: maximum number of children of a person, at least 1. Default 20.
+        strict_depth: whether spouses are on one level. Default False, as published.
+        first_tree: number of the first tree; the last one may be at most 999,999. Default 0.
+        seed: integer of at least 0, however large; other seeds give other families. Default 0.
 
     Returns:
-        The people, labelled by number of the tree and, from 0, in order of their appearance in it, as
-        `t000012_034`.
+        The people, labelled by the number of the tree and the order of their appearance in it, from 0, such
+        as `t000012_034`.
 
     Raises:
-        ValueError: naming the argument that is out of its range.
+        ValueError: naming the argument that is out of range.
 
     Examples:
         >>> people = sample_people(num_trees=2, max_tree_size=4, seed=1)
@@ -92,10 +92,10 @@ def people_blocks(
     seed: int = 0,
     block_size: int = _BLOCK,
 ) -> Iterator[People]:
-    """The people of `sample_people` in blocks of whole trees with ids from 0, so that memory is bounded.
+    """People of `sample_people` in blocks of whole trees with ids from 0, so that memory is bounded.
 
-    `block_size` is the most people of a block with more than one tree; the other arguments are those of
-    `sample_people`, which are checked before the first block.
+    `block_size` is the maximum number of people in a block with more than one tree. The other arguments are
+    as in `sample_people`, and are checked before the first block.
     """
     trees, first = checks.whole("num_trees", num_trees, 1), checks.whole("first_tree", first_tree, 0)
     if first + trees > _MOST_TREES:
@@ -121,11 +121,11 @@ def _block(seed: int, numbers: range, limits: Limits) -> People:
 
 
 def _people(trees: Trees, numbers: range, max_tree_size: int) -> People:
-    """The people of all trees, the entries without a person left out."""
+    """People of all trees, without the empty entries."""
     there = np.arange(max_tree_size) < trees.size[:, None]
     tree, person = np.nonzero(there)
     entries = np.flatnonzero(there)
-    ids = np.cumsum(there, dtype=np.int32) - 1  # of every entry with a person
+    ids = np.cumsum(there, dtype=np.int32) - 1  # id of every entry with a person
     child = entries[trees.mother[entries] >= 0]
     parent = np.concatenate([trees.mother[child], trees.father[child]])
     parents = np.stack([ids[parent], ids[np.tile(child, 2)]], axis=1)

@@ -1,4 +1,4 @@
-"""Whether a folder holds what it says: its files as they were written, and the closure of its people."""
+"""Check of a folder: its files are unchanged, and its facts are the closure of its people."""
 
 import os
 import reprlib
@@ -31,18 +31,18 @@ from owkg.files.storage import METADATA_FILE, checksums, read_metadata
 
 
 def verify(folder: StrPath, *, progress: Callable[[int, int], None] | None = None) -> list[str]:
-    """What is wrong with a folder that `close` or `generate` made; nothing if the list is empty.
+    """Faults of a folder that `close` or `generate` made; an empty list if there are none.
 
-    First, the files are held against `metadata.json`: their names and checksums. Then, as far as they can be
-    read, the people are closed again by the rules in the folder, and every fact and every number is compared;
-    but for facts in a Parquet file that is not the one that was written.
+    First, owkg compares the names and checksums of the files with `metadata.json`. Then, if the files are
+    readable, it closes the people again by the rules in the folder and compares every fact and every number.
+    It does not compare facts in a Parquet file with a wrong checksum.
 
     Args:
-        folder: to look at.
-        progress: told how many people are done, and of how many.
+        folder: folder to check.
+        progress: function called with (people done, people in all). Default: none.
 
     Raises:
-        ValueError: if the folder holds no metadata, or they do not name what such a folder holds.
+        ValueError: if the folder holds no metadata, or the metadata do not name the files of such a folder.
     """
     place = checks.path("folder", folder)
     content = read_metadata(place)
@@ -55,14 +55,14 @@ def verify(folder: StrPath, *, progress: Callable[[int, int], None] | None = Non
     if absent := [f"{name}: is not there" for name in sums if name not in found]:
         return absent
     other = [name for name in sums if found[name] != sums[name]]
-    faults = [f"{name}: is not the file of which {METADATA_FILE} tells" for name in other]
+    faults = [f"{name}: does not have the checksum in {METADATA_FILE}" for name in other]
     faults += [f"{name}: is not named in {METADATA_FILE}" for name in found if name not in sums]
     facts_file = place / facts_files[0]
     try:
         people = read_people(place / PEOPLE_FILE, place / PARENTS_FILE)
         relations = read_ontology(place / ONTOLOGY_FILE)
         numbers: dict[str, Any] = people_counts(people)
-        # A damaged Parquet file is better not opened: readers may crash, or take all memory.
+        # A damaged Parquet file is not opened, because readers may crash or take all memory.
         if facts_file.suffix == ".tsv" or facts_file.name not in other:
             with _as_tsv(facts_file) as path, path.open("rb") as file:
                 counts, fault = _compared(file, people, relations, progress)
@@ -81,7 +81,7 @@ def verify(folder: StrPath, *, progress: Callable[[int, int], None] | None = Non
 
 @contextmanager
 def _as_tsv(path: Path) -> Iterator[Path]:
-    """The facts as a TSV file; a ValueError if they are in a Parquet file that holds something else."""
+    """Context with the facts as a TSV file; ValueError if a Parquet file holds something else."""
     if path.suffix == ".tsv":
         yield path
         return
@@ -121,7 +121,7 @@ def _compared(
 
 
 def _difference(expected: bytes, found: bytes, lines: int) -> str:
-    """The first of `lines` + 1, `lines` + 2, ... that differs."""
+    """First of `lines` + 1, `lines` + 2, ... that differs."""
     pairs = zip_longest(expected.splitlines(True), found.splitlines(True), fillvalue=b"")
     row, (want, got) = next((row, pair) for row, pair in enumerate(pairs, lines + 1) if pair[0] != pair[1])
     return f"line {row}: must be {_shown(want)}, got {_shown(got)}"

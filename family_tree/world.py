@@ -1,4 +1,4 @@
-"""A closed world as a folder: people, their parents, the relations between them, and all facts."""
+"""Closed world as a folder: people, their parents, the relations between them, and all facts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from io import BytesIO
@@ -17,7 +17,7 @@ from owkg.errors import ArgumentError
 from owkg.files.storage import checksums, versions, write_metadata
 
 ONTOLOGY_FILE = "relations.toml"
-# What the metadata of such folders says.
+# Maker of such folders according to their metadata.
 MADE_BY = "owkg family-tree"
 FACTS_FORMATS = ("tsv", "parquet")
 FACTS_SCHEMA = {"head": pl.String(), "relation": pl.String(), "tail": pl.String()}
@@ -33,18 +33,20 @@ def write_world(
     inputs: Mapping[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
-    """Writes people and the closure of each block as they come: a block is in memory, not the world.
+    """Writes a closed world block by block, so that memory holds one block of people and facts.
 
     Args:
-        folder: empty.
-        blocks: checked people, in whole families; the labels of one after those of the block before.
-        relations: whose rules hold.
-        facts_format: of `FACTS_FORMATS`.
-        parameters, inputs: of the world, and checksums of the files it is made of, for `metadata.json`.
-        progress: told how many people are done.
+        folder: empty folder.
+        blocks: checked people, in whole families; the labels of a block come after the labels of the
+            previous block.
+        relations: ontology whose rules hold.
+        facts_format: format of the facts, one of `FACTS_FORMATS`.
+        parameters: parameters of the world, for `metadata.json`.
+        inputs: checksums of the files that the world is made from, for `metadata.json`. Default: none.
+        progress: function called with the number of people done. Default: none.
 
     Returns:
-        What `metadata.json` holds: parameters, numbers of people, couples, generations and facts, counts by
+        Contents of `metadata.json`: parameters, numbers of people, couples, generations and facts, counts by
         relation, versions, checksums.
     """
     (folder / ONTOLOGY_FILE).write_bytes(relations.text.encode())
@@ -105,7 +107,7 @@ def write_facts(table: pl.DataFrame, file: BinaryIO | BytesIO) -> None:
 
 
 def format_checked(facts_format: object) -> str:
-    """`facts_format`, if there is such a format; else a ValueError."""
+    """`facts_format` if the format exists; otherwise raises ValueError."""
     if not isinstance(facts_format, str) or facts_format not in FACTS_FORMATS:
         raise ArgumentError("facts_format", f"must be {' or '.join(FACTS_FORMATS)}, got {facts_format!r}.")
     return facts_format

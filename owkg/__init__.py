@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from owkg.pools.estimating import estimate
     from owkg.ranks import RankTable, rank, read_ranks
 
-# Where the front doors and the version stand; the other names are rooms.
+# Modules of the functions and of the version; the other names are packages.
 _DOORS = {
     "RankTable": "owkg.ranks",
     "__version__": "owkg.files.storage",
@@ -95,7 +95,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """A room or a front door, imported when it is first asked for."""
+    """Package or function of owkg, imported at its first use."""
     if name in _DOORS:
         return getattr(import_module(_DOORS[name]), name)
     if name in __all__:

@@ -1,4 +1,4 @@
-"""The entry of the `owkg` command, also as `python -m owkg`."""
+"""Entry point of the `owkg` command, also as `python -m owkg`."""
 
 import sys
 
@@ -6,7 +6,7 @@ from owkg.terminal.process import begun, require_addresses
 
 
 def main() -> None:
-    """Runs the command; an interrupt while it is being imported is one line too."""
+    """Runs the command; an interrupt during its import also prints one line."""
     begun("owkg")
     require_addresses("owkg", sys.argv[1:])
     from owkg.cli.main import run

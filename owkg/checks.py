@@ -1,6 +1,6 @@
-"""Checks at the public boundary: a bad value stops here, named and shown.
+"""Checks of the arguments of public functions; an error names the argument and shows the bad value.
 
-Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be looked at; they pass.
+Values that JAX is tracing (under `jax.grad`, `jax.vmap`, `jax.jit`) cannot be inspected, so they pass.
 """
 
 import sys
@@ -16,18 +16,18 @@ from owkg.errors import ArgumentError
 
 StrPath = str | PathLike[str]
 
-# Up to here every whole number is a float64.
+# Up to this number, every integer is exact in float64.
 _EXACT = 2**53
 
 
 def is_traced(*values: object) -> bool:
     """Whether JAX is tracing any of `values`, so that their numbers are not known yet."""
-    jax = sys.modules.get("jax")  # where nobody has imported it, it traces nothing
+    jax = sys.modules.get("jax")  # JAX traces nothing if it is not imported
     return jax is not None and any(isinstance(value, jax.core.Tracer) for value in values)
 
 
 def library_of(*values: object) -> Any:
-    """`jax.numpy` where JAX is tracing any of `values`, else NumPy."""
+    """`jax.numpy` if JAX is tracing any of `values`, otherwise NumPy."""
     if not is_traced(*values):
         return np
     import jax.numpy as jnp
@@ -36,7 +36,7 @@ def library_of(*values: object) -> Any:
 
 
 def _shown(array: np.ndarray, bad: np.ndarray) -> str:
-    """The first offending entry, and where it stands if there is more than one entry."""
+    """First bad entry, with its index if there is more than one entry."""
     index = tuple(int(i) for i in np.argwhere(bad)[0])
     value = array[index].item() if hasattr(array[index], "item") else array[index]
     where = f" at index {index}" if array.size > 1 else ""
@@ -51,12 +51,12 @@ def require(name: str, array: np.ndarray, good: ArrayLike, expected: str) -> Non
 
 
 def _numeric(name: str, value: object, expected: str, *, large: bool = False) -> np.ndarray:
-    """`value` as an array of numbers; with `large`, also of integers beyond 64 bits, as objects."""
+    """`value` as an array of numbers; with `large`, also integers beyond 64 bits, as objects."""
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths
         raise ArgumentError(name, f"must be {expected}, got {value!r}.") from None
-    # Booleans, text and complex numbers are none of these kinds; masked entries have no value.
+    # Booleans, text and complex numbers have other kinds, and masked entries have no value.
     numbers = array.dtype.kind in "iuf" or (large and all(type(entry) is int for entry in array.flat))
     if isinstance(value, np.ma.MaskedArray) or not numbers:
         raise ArgumentError(name, f"must be {expected}, got {value!r}.")
@@ -68,7 +68,7 @@ def _numeric(name: str, value: object, expected: str, *, large: bool = False) ->
 def real(
     name: str, value: object, low: float, high: float, *, closed: bool | Literal["low", "high"] = True
 ) -> np.ndarray:
-    """`value` as float64, every entry between `low` and `high`, which count if `closed`, both or one."""
+    """`value` as float64, every entry between `low` and `high`; `closed` tells which ends are allowed."""
     from_low, to_high = closed in (True, "low"), closed in (True, "high")
     if np.isinf(low) and np.isinf(high):
         expected = "finite"
@@ -85,17 +85,17 @@ def real(
 def real_number(
     name: str, value: object, low: float, high: float, *, closed: bool | Literal["low", "high"] = True
 ) -> float:
-    """As `real`, of one number."""
+    """`value` as one number between `low` and `high`, as in `real`."""
     return scalar(name, real(name, value, low, high, closed=closed))
 
 
 def level(name: str, value: object) -> float:
-    """`value` as a level of confidence that quantiles in float64 can tell from 0 and 1."""
+    """`value` as a confidence level that float64 quantiles can distinguish from 0 and 1."""
     return real_number(name, value, 1e-6, 1 - 1e-6)
 
 
 def integer(name: str, value: object, low: int) -> np.ndarray:
-    """`value` as int64, every entry a whole number of at least `low` and below 2^53, so exact as a float."""
+    """`value` as int64; every entry is an integer of at least `low` and below 2^53, so exact in float64."""
     expected = f"a whole number of at least {low}"
     array = _numeric(name, value, expected, large=True)
     exact = array.astype(np.float64) if array.dtype.kind == "f" else array
@@ -106,26 +106,26 @@ def integer(name: str, value: object, low: int) -> np.ndarray:
 
 
 def whole(name: str, value: object, low: int) -> int:
-    """`value` as one whole number of at least `low`."""
+    """`value` as one integer of at least `low`."""
     return scalar(name, integer(name, value, low))
 
 
 def seed(name: str, value: object) -> int:
-    """`value` as a whole number of at least 0, however large."""
+    """`value` as an integer of at least 0, however large."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return whole(name, value, 0)
 
 
 def flag(name: str, value: object) -> bool:
-    """`value` as True or False; nothing else counts as either."""
+    """`value` as True or False; no other type is accepted."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(name, f"must be True or False, got {value!r}.")
     return bool(value)
 
 
 def names(name: str, value: object) -> list[str]:
-    """`value`, text or several of it, as a list."""
+    """`value`, one text or several, as a list."""
     several: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
     if not all(isinstance(one, str) for one in several):
         raise ArgumentError(name, f"must be text, or a list of it, got {value!r}.")
@@ -133,7 +133,7 @@ def names(name: str, value: object) -> list[str]:
 
 
 def some_of(name: str, value: object, of: Collection[str], *, least: int = 0) -> list[str]:
-    """`value`, one of the names `of` or several, each once; `least` of them."""
+    """`value`, one or several of the names `of`, without repeats and at least `least` of them."""
     several = list(dict.fromkeys(names(name, value)))
     if set(several) - set(of) or len(several) < least:
         raise ArgumentError(name, f"must be of {', '.join(of)}, got {', '.join(several) or 'none'}.")
@@ -148,21 +148,21 @@ def path(name: str, value: object) -> Path:
 
 
 def memory(name: str, needed: float, free: int | None, what: str) -> None:
-    """ArgumentError if `needed` bytes are more than `free`; never if that is unknown (None)."""
+    """Raises ArgumentError if `needed` bytes exceed `free`; passes if `free` is unknown (None)."""
     if free is not None and needed > free:
         sizes = f"{needed / 2**30:,.2f} GiB are needed at least, and {free / 2**30:,.2f} are free"
         raise ArgumentError(name, f"must leave memory for {what}: {sizes}.")
 
 
 def scalar(name: str, array: np.ndarray) -> Any:
-    """The one number of `array` as a Python number; ValueError if it has an axis."""
+    """Single number of `array` as a Python number; ValueError if the array has an axis."""
     if array.ndim:
         raise ArgumentError(name, f"must be a single number, got an array of shape {array.shape}.")
     return array.item()
 
 
 def common_shape(**arrays: ArrayLike) -> tuple[int, ...]:
-    """The shape to which the arguments broadcast; ValueError naming them with their shapes if none."""
+    """Broadcast shape of the arguments; ValueError naming them with their shapes if they have none."""
     try:
         return np.broadcast_shapes(*(np.shape(array) for array in arrays.values()))
     except ValueError:

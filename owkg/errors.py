@@ -1,19 +1,19 @@
-"""Errors of arguments, and whose arguments they are."""
+"""Errors about arguments, and the renaming of the arguments in their messages."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-# A message is one line, at most so long: what it shows may be a whole table.
+# Maximum length of a message, which is one line; the value that it shows may be a whole table.
 _LONGEST = 1000
 
 
 class ArgumentError(ValueError):
-    """A bad argument, shown as "`name` message".
+    """Error about an argument, shown as "`name` message".
 
     Attributes:
-        name: of the argument.
-        message: what it must be, and what it is.
+        name: name of the argument.
+        message: what the argument must be and what it is.
     """
 
     def __init__(self, name: str, message: str) -> None:
@@ -25,7 +25,7 @@ class ArgumentError(ValueError):
         return f"`{self.name}` {self.message}"
 
 
-# What a message quotes, a value; or a word in backquotes at the start of one, an argument.
+# Either a quoted value in a message, or a word in backquotes at the start of a word, which is an argument.
 _ARGUMENT = re.compile(
     r"""(?<![\w\\])'(?:[^'\\]|\\.)*'(?!\w) | (?<![\w\\])"(?:[^"\\]|\\.)*"(?!\w) | (?<![^\s(])`(\w+)`""",
     re.VERBOSE,
@@ -33,18 +33,18 @@ _ARGUMENT = re.compile(
 
 
 def renamed(message: str, name: Callable[[str], str]) -> str:
-    """The message with the arguments that it names in backquotes as `name` has them; values stay."""
+    """Message in which `name` renames the arguments in backquotes; quoted values stay."""
     return _ARGUMENT.sub(lambda match: match[0] if match[1] is None else name(match[1]), message)
 
 
 @contextmanager
 def naming(names: Mapping[str, str] | Callable[[str], str], where: str = "") -> Iterator[None]:
-    """Errors within name what their arguments come from here.
+    """Context in which errors use the caller's names of their arguments.
 
     Args:
-        names: by argument, what stands in its place: "`systems`" for an argument of the caller, or any text.
-            Without an entry an argument keeps its name.
-        where: what a message begins with, such as the file that the values are from.
+        names: replacement of each argument, such as "`systems`" for an argument of the caller, or any text.
+            An argument without an entry keeps its name.
+        where: beginning of the message, such as the file that holds the values. Default: none.
     """
 
     def own(name: str) -> str:
@@ -58,6 +58,6 @@ def naming(names: Mapping[str, str] | Callable[[str], str], where: str = "") -> 
             if shown == f"`{shown[1:-1]}`":
                 raise ArgumentError(shown[1:-1], renamed(error.message, own)) from None
         text = where + renamed(str(error), own)
-        if text == str(error):  # of no argument: where it came from is all that it says
+        if text == str(error):  # the message names no argument, so it stays
             raise
         raise ValueError(text) from None

@@ -1,4 +1,4 @@
-"""A small example: three systems on an incomplete graph, of which every missing fact is known."""
+"""Small example: three systems on an incomplete graph whose missing facts are all known."""
 
 from typing import Any, NamedTuple
 
@@ -25,8 +25,8 @@ from owkg.sampling.layouts import write_columns
 
 _MADE_BY = "owkg example"
 _WORLD = "world.tsv"
-# How far each system scores true answers above wrong ones, in standard deviations of the noise; and how much
-# further where the popularity of the fact is a standard deviation above the mean.
+# Mean score of true answers above wrong ones for each system, in standard deviations of the noise; and the
+# increase of this mean for each standard deviation of a fact's popularity above its mean.
 _SYSTEMS = {"a": (2.2, 0.0), "b": (0.6, 2.5), "c": (2.0, 0.0)}
 _SHARED = 0.6  # share of the noise's variance that the systems have in common
 _SEEDS = (1, 2, 3)
@@ -61,16 +61,16 @@ Commands to type in this folder:
 
 
 class Example(NamedTuple):
-    """An open world, and how three simulated systems answer its test.
+    """Open world, and the answers of three simulated systems to its test.
 
     Attributes:
-        world: the closed world, split into train, test and missing.
+        world: closed world, split into train, test and missing.
         graph: train and test, the known facts.
-        ranks: by system, the rank table of the test.
-        complete: by system, the rank table of all true answers to the queries of the test.
-        lists: by system, the run of its best answers to the queries of the test.
+        ranks: rank table of the test, by system.
+        complete: rank table of all true answers to the queries of the test, by system.
+        lists: run with the best answers to the queries of the test, by system.
         truth: all true answers to the queries of the test, as judgements.
-        seeds: the rank table of two systems under three seeds each.
+        seeds: rank table of two systems under three seeds each.
     """
 
     world: KnowledgeGraph
@@ -83,21 +83,22 @@ class Example(NamedTuple):
 
 
 def example(seed: int = 0) -> Example:
-    """The example in memory; equal seeds give equal tables.
+    """Example in memory; equal seeds give equal tables.
 
-    Half of the facts of a closed world of families are known, more of those about people with many facts
-    (`owkg.openworld.PopularityBased`). 40 % of the known facts train, and the others are the test. A system
-    scores an answer by whether it is true, plus noise. People without a training fact leave the world.
+    Half of the facts of a closed world of families are known, and facts about people with many facts are
+    known more often (`owkg.openworld.PopularityBased`). Training uses 40 % of the known facts, and 60 %
+    are the test. A system scores an answer by whether it is true, plus noise. People without a training fact
+    are removed.
 
     The strengths of the systems were chosen so that, by MRR and with seed 0, a > c holds on the complete
     test, a and b do not differ significantly on the test, and b > c is reversed on the complete test. Other
     seeds may not show all three.
 
     Args:
-        seed: a whole number, at least 0.
+        seed: integer of at least 0. Default 0.
 
     Raises:
-        ValueError: if `seed` is out of its range.
+        ValueError: if `seed` is out of range.
     """
     seed = checks.seed("seed", seed)
     world = _world(seed)
@@ -131,7 +132,7 @@ def example(seed: int = 0) -> Example:
 
 
 def _world(seed: int) -> KnowledgeGraph:
-    """A closed world of families, split into train, test and missing; every person has a fact in train."""
+    """Closed world of families, split into train, test and missing; every person has a fact in train."""
     people = sample_people(num_trees=6, max_tree_size=50, seed=seed)
     world = sample(
         closed_graph(people, "published"),
@@ -151,7 +152,7 @@ def _world(seed: int) -> KnowledgeGraph:
 
 
 def _queries(facts: Int32[np.ndarray, "facts 3"], side: Any, graph: KnowledgeGraph) -> np.ndarray:
-    """A number for the query that each fact answers."""
+    """Number of the query that each fact answers, [facts]."""
     known = facts[:, 0 if side == "tail" else 2].astype(np.int64)
     return known * graph.num_relations + facts[:, 1]
 
@@ -159,7 +160,7 @@ def _queries(facts: Int32[np.ndarray, "facts 3"], side: Any, graph: KnowledgeGra
 def _scores(
     world: KnowledgeGraph, side: Any, asked: np.ndarray, rng: np.random.Generator
 ) -> dict[tuple[str, int], np.ndarray]:
-    """By system and seed, the scores of all entities for each query, [queries, entities]."""
+    """Scores of all entities for each query, [queries, entities], by system and seed."""
     facts = joined_splits(world, list(world.splits))
     query = _queries(facts, side, world)
     is_asked = np.isin(query, asked)
@@ -185,18 +186,19 @@ def _ranked(
 
 
 def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> dict[str, Any]:
-    """Writes the example into a folder, with a README.txt that says what each file is.
+    """Writes the example into a folder, with a README.txt that explains each file.
 
     Args:
-        out: folder, not there or empty; or one that was written here and that `overwrite` replaces.
-        seed: as `example`; equal seeds give equal bytes.
-        overwrite: whether the folder of an earlier example is replaced.
+        out: folder that does not exist or is empty; or, with `overwrite`, a folder that this function wrote.
+        seed: integer of at least 0, as in `example`. Equal seeds give equal bytes. Default 0.
+        overwrite: whether to replace the folder of an earlier example. Default False.
 
     Returns:
-        What metadata.json holds: the seed, and numbers of entities, relations, facts, answers and queries.
+        Contents of metadata.json: the seed, and the numbers of entities, relations, facts, answers and
+        queries.
 
     Raises:
-        ValueError: if `out` is there and may not be replaced, or `seed` is out of its range.
+        ValueError: if `out` exists and may not be replaced, or `seed` is out of range.
         OSError: if `out` cannot be written.
     """
     place, number = checks.path("out", out), checks.seed("seed", seed)
@@ -232,14 +234,14 @@ def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> di
 
 
 def judge_by_truth(folder: StrPath, sheet: StrPath) -> int:
-    """Fills in the labels of an annotation sheet by the truth of an example, as an annotator would.
+    """Fills in the labels of an annotation sheet from the truth of an example, as an annotator would.
 
     Args:
-        folder: of an example.
-        sheet: that `owkg pool`, `owkg audit` or `owkg accept` wrote for the graph of this example.
+        folder: folder of the example.
+        sheet: sheet that `owkg pool`, `owkg audit` or `owkg accept` wrote for the graph of this example.
 
     Returns:
-        How many answers of the sheet are true.
+        Number of answers on the sheet that are true.
 
     Raises:
         ValueError: if `folder` holds no example, or the sheet is malformed or asks about other entities.
@@ -252,14 +254,14 @@ def judge_by_truth(folder: StrPath, sheet: StrPath) -> int:
 
 
 def fill_in(sheet: StrPath, truth: pl.DataFrame) -> int:
-    """Fills in the labels of an annotation sheet: 1 for answers that judgements call relevant, otherwise 0.
+    """Fills in the labels of an annotation sheet: 1 for answers that are relevant by the truth, otherwise 0.
 
     Args:
-        sheet: to fill in; labels that it has are replaced, a column source is left out.
+        sheet: sheet to fill in. Existing labels are replaced, and a column `source` is removed.
         truth: judgements with every relevant answer to every query of the sheet.
 
     Returns:
-        How many answers are relevant.
+        Number of relevant answers.
 
     Raises:
         ValueError: naming file and line, if the sheet is malformed or has a query that `truth` lacks.

@@ -1,4 +1,4 @@
-"""Random keys that give one number on every machine, and JAX as owkg needs it, whatever its user has set."""
+"""Random keys with the same numbers on every machine, and the JAX configuration that owkg needs."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # A seed, or a key of `jax.random.key`.
 Key = Union[int, np.integer, "jax.Array"]
-# Either, or one of their `children`: all that NumPy draws with.
+# A seed, a key, or one of their `children`; NumPy can draw with each.
 Seed = Key | np.random.SeedSequence
 
 _P = ParamSpec("_P")
@@ -23,7 +23,7 @@ _R = TypeVar("_R")
 
 
 def seeded(seed: Key) -> Any:
-    """The key of a seed, of JAX's generator threefry, whatever `jax_default_prng_impl` says."""
+    """Key of a seed, of JAX's threefry generator whatever `jax_default_prng_impl` is."""
     import jax
 
     with settled():
@@ -32,14 +32,14 @@ def seeded(seed: Key) -> Any:
 
 def _is_key(key: Any) -> bool:
     """Whether it is one key of `jax.random.key`."""
-    jax = sys.modules.get("jax")  # where nobody has imported it, there is none
+    jax = sys.modules.get("jax")  # if JAX is not imported, there is no key
     if jax is None or not isinstance(key, jax.Array):
         return False
     return jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()
 
 
 def checked_key(key: Seed, name: str = "key") -> Any:
-    """A seed, one key of `jax.random.key`, or one of their `children`; ValueError for anything else."""
+    """Seed, key of `jax.random.key`, or one of their `children`; ValueError for anything else."""
     is_seed = isinstance(key, int | np.integer) and not isinstance(key, bool) and key >= 0
     if not (is_seed or _is_key(key) or isinstance(key, np.random.SeedSequence)):
         raise ArgumentError(name, f"must be one key of jax.random.key, or a seed, got {key!r}.")
@@ -47,19 +47,19 @@ def checked_key(key: Seed, name: str = "key") -> Any:
 
 
 def as_key(key: Key) -> Any:
-    """A key of `jax.random.key` as it is, or that of a seed; ValueError for anything else."""
+    """Key of `jax.random.key`: the given one, or the key of a seed; ValueError for anything else."""
     return key if _is_key(checked_key(key)) else seeded(int(key))
 
 
 def children(key: Seed, num: int) -> list[np.random.SeedSequence]:
-    """Independent seeds of generators, out of a seed or a key."""
+    """Independent seeds for generators, from a seed or a key."""
     of = _sequence(key)
-    # `spawn` would give others the next time.
+    # `spawn` would give other seeds at the next call.
     return [np.random.SeedSequence(of.entropy, spawn_key=(*of.spawn_key, i)) for i in range(num)]
 
 
 def generator(key: Seed) -> np.random.Generator:
-    """NumPy's generator of a seed, a key or one of their `children`; equal ones draw equal numbers."""
+    """NumPy generator of a seed, a key or one of their `children`; equal arguments draw equal numbers."""
     return np.random.default_rng(_sequence(key))
 
 
@@ -74,15 +74,16 @@ def _sequence(key: Seed) -> np.random.SeedSequence:
 
 @contextmanager
 def settled(*, x64: bool | None = None, device: bool = True) -> Iterator[None]:
-    """JAX as owkg's functions are written for it, whatever its user has set; also a decorator.
+    """Context, and decorator, with the JAX configuration that owkg's functions assume.
 
     Draws are those of `jax_threefry_partitionable`; types and ranks are promoted; NaN and infinity are
-    values; arrays are copied to the device as needed; what is compiled is compiled. Where nobody has imported
-    JAX yet, nothing is set: what imports it within is settled itself.
+    allowed; arrays are copied to the device as needed; jit is enabled. The user's own settings return
+    afterwards. If JAX has not been imported yet, nothing is set; a function that imports JAX inside has its
+    own context.
 
     Args:
-        x64: whether JAX computes in double precision; None: as the user has set it.
-        device: whether a device is needed.
+        x64: whether JAX computes in double precision. Default: as the user has set it.
+        device: whether a device is needed. Default True.
 
     Raises:
         RuntimeError: as `require_device`.
@@ -108,9 +109,9 @@ def settled(*, x64: bool | None = None, device: bool = True) -> Iterator[None]:
 
 
 def require_device() -> None:
-    """RuntimeError if an environment variable of JAX names a device that JAX does not find.
+    """Raises RuntimeError if an environment variable of JAX names a device that JAX does not find.
 
-    They are `JAX_PLATFORMS`, `JAX_PLATFORM_NAME` and `JAX_DEFAULT_DEVICE`.
+    The variables are `JAX_PLATFORMS`, `JAX_PLATFORM_NAME` and `JAX_DEFAULT_DEVICE`.
     """
     if (jax := sys.modules.get("jax")) is None:
         return
@@ -120,7 +121,7 @@ def require_device() -> None:
         "JAX_DEFAULT_DEVICE": jax.config.jax_default_device,
     }
     for name, named in variables.items():
-        if not named or named == "cpu" or not isinstance(named, str):  # a device that there is
+        if not named or named == "cpu" or not isinstance(named, str):  # this device always exists
             continue
         try:
             jax.devices(named) if name == "JAX_DEFAULT_DEVICE" else jax.default_backend()
@@ -134,13 +135,13 @@ def require_device() -> None:
 
 
 def reproducible(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """`function`, which gives the same to the bit for equal keys, in single precision, as `settled`."""
+    """`function` in the context `settled` with single precision, so that equal keys give equal bits."""
     return settled(x64=False)(function)
 
 
 @reproducible
 def split(key: "jax.Array", num: int = 2) -> Any:
-    """`num` keys out of one."""
+    """`num` keys from one key."""
     import jax
 
     return jax.random.split(key, num)

@@ -1,6 +1,6 @@
-"""Modules of users, which add what is looked up by name: `OWKG_PLUGINS=one,two.three` imports them.
+"""Modules of the user that extend owkg's registries; `OWKG_PLUGINS=one,two.three` imports them.
 
-A registry calls `load` where something is looked up in it; who asks for nothing imports nothing.
+A registry calls `load` at each look-up, so nothing is imported before it is needed.
 """
 
 import os
@@ -11,9 +11,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 VARIABLE = "OWKG_PLUGINS"
-"""The environment variable that names modules, or paths that end in .py, separated by commas."""
+"""Environment variable with modules, or paths that end in .py, separated by commas."""
 
-# Those still to be imported; None: the variable has not been read yet.
+# Modules still to be imported; None before the variable is read.
 _waiting: list[str] | None = None
 _loading = False
 
@@ -22,13 +22,13 @@ def load() -> None:
     """Imports the modules that `VARIABLE` names, in their order; each once in a process.
 
     Raises:
-        ValueError: naming the variable and the module, if that cannot be imported.
+        ValueError: naming the variable and the module, if the module cannot be imported.
     """
     global _waiting, _loading
     if _waiting is None:
         names = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
         _waiting = [name for name in dict.fromkeys(names) if name]
-    while _waiting and not _loading:  # what a module registers looks something up
+    while _waiting and not _loading:  # a module may look something up while it registers
         name = _waiting[0]
         _loading = True
         try:
@@ -45,7 +45,7 @@ def load() -> None:
 
 
 def _file(path: Path) -> None:
-    # A name of its own: the file may be called as an installed module is.
+    # A name of its own, because the file may have the name of an installed module.
     name = "owkg_plugin_" + re.sub(r"\W", "_", str(path.resolve()))
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():

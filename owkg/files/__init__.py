@@ -1,1 +1,1 @@
-"""Files: whole or not at all, text with its line numbers, delimited tables, Parquet."""
+"""File access: atomic writes, text with line numbers, delimited tables, Parquet."""

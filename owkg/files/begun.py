@@ -1,9 +1,9 @@
-"""Files and folders that are written under another name until they are whole.
+"""Files and folders that are written under a temporary name until they are complete.
 
-A process holds a lock on what it has begun, so that others remove only what killed processes left behind.
-Locks by `flock` hold between the containers of one machine, but not always between hosts that share a disk.
-So a name also says on which running kernel it was begun. What was begun on another one must be old to be
-removed.
+A process holds a lock on what it is writing, so that other processes remove only what killed processes left
+behind. `flock` locks work between the containers of one machine, but not always between hosts that share a
+disk. Therefore a temporary name also identifies the running kernel on which it was made. A file from another
+kernel is removed only if it is old.
 """
 
 import hashlib
@@ -22,28 +22,28 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # no such locks on this system
+except ImportError:  # this system has no such locks
     fcntl = None
 
-# Of what a process has begun: random digits, and those of the kernel that it runs on.
+# Part of each temporary name: random digits, and digits that identify the running kernel.
 MARK = "[0-9a-f]{8}(?P<kernel>[0-9a-f]{8})?"
-# Where no lock tells, what has not changed for so long was left behind.
+# Seconds without a change after which a file was left behind, if no lock shows it.
 _OLD_S = 24 * 3600.0
-# Bytes of a name that leave room for more of it; file systems allow 255.
+# Bytes of a name that leave room for a prefix and a suffix; file systems allow 255.
 _ROOM = 200
 _FILES = re.compile(rf"\.owkg-{MARK}\.part(\.[A-Za-z0-9]*)?")
 _FOLDERS = re.compile(rf"\.owkg-{MARK}\.new")
-# Endings that say in which format a file is written.
+# Suffixes that determine the format of a file.
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,16}")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-# Names that are tried before none is taken to be free.
+# Names to try before giving up.
 _TRIES = 100
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @cache
 def _kernel() -> str:
-    """Eight digits of the running kernel, the same in all containers on it."""
+    """Eight digits that identify the running kernel, the same in all its containers."""
     try:
         name = _BOOT.read_text(encoding="ascii")
     except OSError:
@@ -52,23 +52,23 @@ def _kernel() -> str:
 
 
 def short(name: str) -> str:
-    """A name to build longer ones from; that of a long name tells by its checksum what it stands for."""
+    """Name from which longer names can be built; a long name is shortened and gets its checksum."""
     data = os.fsencode(name)
     return name if len(data) <= _ROOM else f"{name[:40]}-{hashlib.sha256(data).hexdigest()[:16]}"
 
 
 def name_beside(name: str, kind: str) -> str:
-    """A new hidden name for what becomes `name`, or was it."""
+    """New hidden name of a file or folder that becomes `name`, or was `name` before."""
     return f".{short(name)}.{secrets.token_hex(4)}{_kernel()}.{kind}"
 
 
 def new_file(folder: Path, ending: str) -> tuple[Path, int]:
-    """A new empty file in `folder`, which is no link of anyone's, and a descriptor that holds its lock.
+    """New empty file in `folder`, not a link, with a descriptor that holds its lock.
 
-    What killed processes left in the folder is removed, once a process.
+    The first call for a folder in each process also removes what killed processes left in it.
 
     Raises:
-        OSError: if it cannot be made.
+        OSError: if the file cannot be made.
     """
     _swept(os.path.realpath(folder))
     ending = ending if _ENDING.fullmatch(ending) else ""
@@ -80,19 +80,19 @@ def new_file(folder: Path, ending: str) -> tuple[Path, int]:
             continue
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             return path, descriptor
-        os.close(descriptor)  # taken for one that was left behind
+        os.close(descriptor)  # another process removed it as left behind
 
 
 @contextmanager
 def new_folder(name: Callable[[], Path], *, private: bool = False) -> Iterator[Path]:
-    """Yields a new empty folder, under a lock; it is removed in the end if it still has its name.
+    """Context with a new empty folder under a lock; it is removed at the end if it still has its name.
 
     Args:
-        name: gives its path, another one each time.
-        private: whether only this user may look into it.
+        name: function that returns a new path at each call.
+        private: whether only this user can access the folder. Default False.
 
     Raises:
-        OSError: if it cannot be made.
+        OSError: if the folder cannot be made.
     """
     tries = 0
     while True:
@@ -102,7 +102,7 @@ def new_folder(name: Callable[[], Path], *, private: bool = False) -> Iterator[P
             path.mkdir(mode=0o700 if private else 0o777)
             descriptor = os.open(path, os.O_RDONLY | _NO_LINK) if fcntl else None
         except (FileExistsError, FileNotFoundError):
-            if tries == _TRIES:  # where none can be made at all, such as in /proc
+            if tries == _TRIES:  # no folder can be made there, as in /proc
                 raise
             continue
         if descriptor is None or (_lock(descriptor) is not False and path.exists()):
@@ -117,21 +117,22 @@ def new_folder(name: Callable[[], Path], *, private: bool = False) -> Iterator[P
 
 
 def folder_within(folder: Path) -> Path:
-    """A new name of a folder in `folder`, whose files come to stand in that one."""
+    """New path of a folder in `folder`, for files that are moved to `folder` later."""
     return folder / f".owkg-{secrets.token_hex(4)}{_kernel()}.new"
 
 
 @contextmanager
 def temporary_folder(kind: str) -> Iterator[Path]:
-    """Yields a folder for temporary files that only this user may look into.
+    """Context with a folder for temporary files that only this user can access.
 
-    It is removed in the end. What killed processes of this user left of the same kind is removed, too.
+    The folder is removed at the end. Folders of the same kind that killed processes of this user left behind
+    are removed as well.
 
     Args:
-        kind: what its name begins with.
+        kind: beginning of the folder's name.
 
     Raises:
-        OSError: if it cannot be made.
+        OSError: if the folder cannot be made.
     """
     root = Path(tempfile.gettempdir())
     sweep(root, re.compile(rf"{re.escape(kind)}{MARK}"))
@@ -141,17 +142,17 @@ def temporary_folder(kind: str) -> Iterator[Path]:
 
 @cache
 def _swept(folder: str) -> None:
-    """Removes, once a process, what killed processes left in a folder where files are written."""
+    """Removes, once per process, what killed processes left in a folder with written files."""
     sweep(Path(folder), _FILES)
     sweep(Path(folder), _FOLDERS)
 
 
 def sweep(folder: Path, names: re.Pattern[str]) -> None:
-    """Removes files and folders of such names that killed processes of this user left in `folder`.
+    """Removes files and folders with matching names that killed processes of this user left in `folder`.
 
     Args:
-        folder: to look through; where it cannot be listed, nothing is removed.
-        names: a pattern with `MARK` in it.
+        folder: folder to search. If it cannot be listed, nothing is removed.
+        names: pattern that contains `MARK`.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -160,11 +161,11 @@ def sweep(folder: Path, names: re.Pattern[str]) -> None:
 
 
 def remove_left(path: Path, kernel: str | None) -> None:
-    """Removes a file or a folder that no living process is at work on, if it is this user's and no link.
+    """Removes a file or folder of this user on which no living process works; links are kept.
 
     Args:
-        path: of it.
-        kernel: on which it was begun, by its name; None: on this one.
+        path: file or folder.
+        kernel: name of the kernel on which it was made. None: this kernel.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0))
@@ -182,14 +183,14 @@ def remove_left(path: Path, kernel: str | None) -> None:
             shutil.rmtree(path, ignore_errors=True)
         elif stat.S_ISREG(about.st_mode):
             path.unlink(missing_ok=True)
-    except OSError:  # what cannot be removed stays
+    except OSError:  # keep what cannot be removed
         return
     finally:
         os.close(descriptor)
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Takes the lock: True; False if another process has it, None where there are no locks."""
+    """Takes the lock: True if taken, False if another process holds it, None if there are no locks."""
     if fcntl is None:
         return None
     try:
@@ -202,7 +203,7 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def _is_old(path: Path, about: os.stat_result) -> bool:
-    """Whether neither it nor what is in it has changed for long."""
+    """Whether the file or folder and its contents have not changed for a long time."""
     changed = [about.st_mtime]
     if stat.S_ISDIR(about.st_mode):
         changed += [one.lstat().st_mtime for one in path.rglob("*")]

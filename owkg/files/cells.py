@@ -1,8 +1,8 @@
-"""Cells of tables for spreadsheets: text that neither a spreadsheet nor a terminal takes for a command.
+r"""Table cells that neither a spreadsheet nor a terminal treats as a command.
 
-The rule is one for all of them. A backslash is doubled, and control characters are spelled out as `\\x1b` or
-`\\u202e`. A cell that a spreadsheet would compute, or that begins with an apostrophe, gets an apostrophe in
-front. Files of data, such as rank tables, hold their labels as they are.
+All cells follow one rule. A backslash is doubled, and control characters are spelled out as `\x1b` or
+`\u202e`. A cell that a spreadsheet would compute, or that begins with an apostrophe, gets an apostrophe in
+front. Data files, such as rank tables, keep their labels unchanged.
 """
 
 import re
@@ -11,14 +11,14 @@ import polars as pl
 
 from owkg.terminal.tables import CONTROL, spelled
 
-# What a cell must not begin with, also in the wide forms of East Asia; and the mark put before it.
+# Characters that a cell must not begin with, including full-width forms, and the mark put before it.
 _FORMULA, _MARK = "[=+\\-@'\uff1d\uff0b\uff0d\uff20]", "'"
 _STRANGE = f"[\n{CONTROL}]"
 _SPELLED = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u([0-9a-f]{4}))")
 
 
 def harmless(column: pl.Series) -> pl.Series:
-    """A column of text by the rule."""
+    """Text column with the rule applied."""
     texts = column.cast(pl.String).str.replace_all("\\", "\\\\", literal=True)
     strange = texts.filter(texts.str.contains(_STRANGE)).unique()
     if len(strange):
@@ -32,7 +32,7 @@ def harmless(column: pl.Series) -> pl.Series:
 
 
 def as_it_was(column: pl.Series) -> pl.Series:
-    """The text before `harmless`; a spreadsheet may have taken the apostrophe off."""
+    """Text column as before `harmless`; a spreadsheet may have removed the apostrophe."""
     texts = column.str.replace(f"^'({_FORMULA})", "${1}")
     plain = texts.filter(texts.str.contains("\\", literal=True)).unique()
     if plain.is_empty():
@@ -41,7 +41,7 @@ def as_it_was(column: pl.Series) -> pl.Series:
 
 
 def harmless_table(table: pl.DataFrame) -> pl.DataFrame:
-    """A table with its columns of text, and their names, by the rule."""
+    """Table with the rule applied to its text columns and its column names."""
     kinds = pl.col(pl.String, pl.Categorical, pl.Enum)
     found = table.with_columns(harmless(column) for column in table.select(kinds))
     return found.rename(dict(zip(table.columns, harmless(pl.Series(table.columns)), strict=True)))

@@ -1,4 +1,4 @@
-"""What the columns of a table are called: names of the user's own, and the index that pandas writes."""
+"""Column names of a table: names chosen by the user, and the index that pandas writes."""
 
 import re
 import warnings
@@ -11,28 +11,28 @@ import polars as pl
 
 from owkg.errors import ArgumentError
 
-# What pandas calls an index without a name in Parquet files.
+# Names that pandas gives to an unnamed index in Parquet files.
 _INDEX = re.compile(r"__index_level_\d+__")
-# Of a triple, if nothing else is called head, relation or tail.
+# Short column names of a triple, used if no other column is head, relation or tail.
 _SHORT = {"h": "head", "r": "relation", "t": "tail"}
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names of columns for a message; one with spaces at its ends or what cannot be seen, in quotes."""
+    """Column names for a message; a name with outer spaces or invisible characters is quoted."""
     shown = [name if name == name.strip() and name.isprintable() and name else repr(name) for name in names]
     return ", ".join(shown) or "none"
 
 
 def columns_checked(columns: object, known: Collection[str]) -> dict[str, str]:
-    """The columns of a file by what owkg calls them.
+    """Column names of a file by the names that owkg uses for them.
 
     Args:
-        columns: a mapping of names of owkg to those of the file; None: the file has those of owkg.
-        known: the names of owkg.
+        columns: mapping from owkg's names to the file's names. None: the file uses owkg's names.
+        known: owkg's names.
 
     Raises:
-        ValueError: naming `columns`, if it is no mapping of texts, has a name that is not known, or one
-            column under two names.
+        ValueError: naming `columns`, if it is not a mapping of texts, has an unknown name, or gives two names
+            to one column.
     """
     if columns is None:
         return {}
@@ -40,7 +40,7 @@ def columns_checked(columns: object, known: Collection[str]) -> dict[str, str]:
         isinstance(t, str) for one in columns.items() for t in one
     ):
         raise ArgumentError(
-            "columns", f"must be a mapping of names of owkg to names of the file, got {columns!r}."
+            "columns", f"must be a mapping from names of owkg to names of the file, got {columns!r}."
         )
     for name, column in columns.items():
         if name not in known:
@@ -61,22 +61,22 @@ def final_names(
     source: str,
     told: bool = True,
 ) -> dict[str, str]:
-    """What the columns of a table are called from now on, without the index that pandas wrote.
+    """New name of each column of a table, without the index that pandas wrote.
 
-    A name that is known and is not there is found in another spelling too: in capital letters, with spaces at
-    its ends, or h, r and t of a triple. A table beside others may lack one of `columns` if it has a column of
-    the name that owkg knows. A warning (UserWarning) says so of either.
+    A known name that is missing is also found in another spelling: in capital letters, with outer spaces, or
+    as h, r and t of a triple. A table that is read together with others may lack one of `columns` if it has a
+    column with the name that owkg uses. In both cases owkg warns (UserWarning).
 
     Args:
-        found: the columns of the table.
-        columns: of `columns_checked`.
-        known: the names of owkg.
-        source: what messages call the table.
-        told: whether to warn.
+        found: columns of the table.
+        columns: result of `columns_checked`.
+        known: owkg's names.
+        source: name of the table in messages.
+        told: whether to warn. Default True.
 
     Raises:
-        ValueError: naming the table and the column, if one of `columns` is not there, nor the name that it
-            stands for, or if two would have one name.
+        ValueError: naming the table and the column, if the table has neither one of `columns` nor the name
+            that it replaces, or if two columns would have one name.
     """
     there = [name for name in found if not _INDEX.fullmatch(name)]
     own = {column: name for name, column in columns.items() if column in there}
@@ -94,18 +94,18 @@ def final_names(
     if lacking and told:
         said = ", ".join(f"{column!r} for {name}" for name, column in lacking.items())
         warnings.warn(
-            f"{source}: has no column {said}, and is read by the names of owkg there.", stacklevel=2
+            f"{source}: has no column {said}; owkg uses the columns with its own names instead.", stacklevel=2
         )
     if spelled and told:
         said = ", ".join(f"{column!r} for {name}" for column, name in spelled.items())
         warnings.warn(
-            f"{source}: columns are taken by their names in another spelling: {said}.", stacklevel=2
+            f"{source}: owkg matched columns with another spelling of their names: {said}.", stacklevel=2
         )
     return final
 
 
 def _spelled(others: list[str], taken: Collection[str], known: Collection[str]) -> dict[str, str]:
-    """The columns that are called like a known name that is not taken, but for its spelling."""
+    """Columns whose names are other spellings of known names that are still free."""
     plain = {name: re.sub(r"[\s-]+", "_", name.strip().lower()) for name in others if name not in known}
     found: dict[str, str] = {}
     short = not {"head", "tail"} & set(taken) and {"h", "r", "t"} <= set(plain.values())
@@ -119,7 +119,7 @@ def _spelled(others: list[str], taken: Collection[str], known: Collection[str]) 
 def named(
     table: pl.DataFrame, columns: Mapping[str, str], known: Collection[str], *, source: str
 ) -> pl.DataFrame:
-    """The table with the columns that `final_names` finds.
+    """Table with the columns that `final_names` finds.
 
     Raises:
         ValueError: as `final_names`.
@@ -131,17 +131,17 @@ def named(
 
 
 def frame_of(table: object, name: str = "table") -> pl.DataFrame:
-    """A table of Python as a polars frame: one of polars or pandas, a mapping of columns, or a list of rows.
+    """Polars frame of a Python table: a polars or pandas DataFrame, a mapping of columns, or a list of rows.
 
-    Levels of an index of pandas that have a name are columns; others are left out.
+    Named levels of a pandas index become columns; unnamed levels are left out.
 
     Args:
-        table: what is given.
-        name: the argument that it comes from.
+        table: the table.
+        name: argument that holds it, for messages. Default "table".
 
     Raises:
-        ValueError: naming the argument, if it is none of these, its columns differ in length, or a text has a
-            surrogate.
+        ValueError: naming the argument, if it is none of these types, its columns differ in length, or a text
+            contains a surrogate.
     """
     if isinstance(table, pl.DataFrame):
         return table
@@ -169,17 +169,17 @@ def frame_of(table: object, name: str = "table") -> pl.DataFrame:
 
 
 def is_table(table: object) -> bool:
-    """Whether `frame_of` takes it for a table; a mapping is one if it holds columns."""
+    """Whether `frame_of` accepts it as a table; a mapping is a table if it holds columns."""
     rows = isinstance(table, list) and bool(table) and all(isinstance(row, Mapping) for row in table)
     return isinstance(table, pl.DataFrame | pl.LazyFrame | Mapping) or is_pandas(table) or rows
 
 
 def is_named_tables(given: object) -> bool:
-    """Whether it is tables, or where they are, by name: {name: table}; a mapping of columns is not."""
+    """Whether it is a mapping from names to tables or paths; a mapping of columns is not."""
     if not isinstance(given, Mapping) or not given:
         return False
     values = list(given.values())
-    if all(isinstance(one, str) for one in values):  # of columns, each has one value for all rows
+    if all(isinstance(one, str) for one in values):  # as columns, each would have one value for all rows
         return not {"head", "relation", "tail"} & set(given)
     return all(isinstance(one, str | PathLike) or is_table(one) or _is_own(one) for one in values)
 
@@ -190,13 +190,13 @@ def _is_own(one: object) -> bool:
 
 
 def is_pandas(table: object) -> bool:
-    """Whether it is a DataFrame of pandas, which is not imported."""
+    """Whether it is a pandas DataFrame; does not import pandas."""
     kind = type(table)
     return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
 
 
 def _of_pandas(table: Any, name: str) -> dict[str, Any]:
-    """The columns of a frame of pandas, the levels of its index that have a name ahead of the others."""
+    """Columns of a pandas frame, preceded by the named levels of its index."""
     columns = {str(label): _plain(series) for label, series in table.items()}
     if len(columns) < table.shape[1]:
         raise ArgumentError(name, "must have columns of different names.")
@@ -214,7 +214,7 @@ def _of_pandas(table: Any, name: str) -> dict[str, Any]:
 
 
 def _plain(column: Any) -> Any:
-    """A column as polars takes it: an array, or a list where it holds objects."""
+    """Column in a form that polars accepts: an array, or a list if it holds objects."""
     if type(column).__module__.partition(".")[0] == "pandas":
         kind = str(column.dtype)
         if kind.startswith(("Int", "UInt", "Float", "boolean", "string", "str", "object", "category")):

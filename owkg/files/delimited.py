@@ -1,4 +1,4 @@
-"""CSV and TSV files as tables of text, and where each row stands in its file."""
+"""CSV and TSV files as tables of text, with the line number of each row."""
 
 import csv
 import io
@@ -10,36 +10,36 @@ import polars as pl
 
 from owkg.files.storage import opened, require_rereadable, text_source
 
-# What separates fields, where the name of a file does not say so.
+# Separators that are tried if the name of a file does not give one.
 _MARKS = (",", ";", "\t")
 
 
 def separator(path: Path) -> str | None:
-    """The separator that the name promises: of .csv, .tsv, .csv.gz and .tsv.gz; None for other names."""
+    """Separator given by the name (.csv, .tsv, .csv.gz and .tsv.gz); None for other names."""
     name = path.name.lower().removesuffix(".gz")
     return "," if name.endswith(".csv") else "\t" if name.endswith(".tsv") else None
 
 
 def is_rank_table(path: Path) -> bool:
-    """Whether the name promises a rank table: .parquet, or what has a separator. Else it may be a run."""
+    """Whether the name is that of a rank table (.parquet, or with a separator); other files may be runs."""
     return path.suffix.lower() == ".parquet" or separator(path) is not None
 
 
 def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
-    """A CSV or TSV file with a header line, all columns text, empty fields null; and where row i stands.
+    """CSV or TSV file with a header line, as text columns with empty fields null, and the place of row i.
 
-    Fields may be quoted as in RFC 4180. A .gz file is unpacked. The separator is that of the file's name,
-    unless the header has a single field by it, and several by a comma, a semicolon or a tab. The first
-    columns are left out if they have no name, as the index that pandas writes, and the last ones if they have
-    neither a name nor an entry, as where a separator ends each line. Spaces around names are not part of
-    them, and a space behind every separator is none of the labels.
+    Fields may be quoted as in RFC 4180. A .gz file is unpacked. The separator is given by the file's name,
+    unless the header has one field with it and several with a comma, a semicolon or a tab. Leading columns
+    without a name are left out, such as the index that pandas writes. Trailing columns are left out if they
+    have neither a name nor an entry, as in a file with a separator at the end of each line. Spaces around
+    names, and a space after every separator, are not part of the text.
 
     Returns:
-        The table, and a function from a row (from 0) to "path, line N".
+        The table, and a function from a row (counted from 0) to "path, line N".
 
     Raises:
-        ValueError: naming file and line: if a line has more or fewer fields than the header, a quotation
-            mark is open or out of place, a line is not UTF-8, or a column name is missing or given twice.
+        ValueError: naming file and line, if a line has more or fewer fields than the header, a quotation mark
+            is unclosed or misplaced, a line is not UTF-8, or a column name is missing or repeated.
     """
     require_rereadable(path)
     mark = _mark(path)
@@ -52,7 +52,7 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
         _check_fields(path, mark)
         _check_quotes(path, mark)
         raise ValueError(f"{path}: {str(error).splitlines()[0]}.") from error
-    # The parser renames a second column of one name, so the names are read again.
+    # The parser renames repeated columns, so the names are read again.
     given = _header(path, mark)
     names = [name.strip() for name in given]
     unnamed = next((i for i, name in enumerate(names) if name), 0)
@@ -62,7 +62,7 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
     named = names[unnamed:end]
     if twice := sorted({name for name in named if named.count(name) > 1 or not name}):
         raise ValueError(f"{path}, line 1: each column needs a name of its own, got {', '.join(twice)!r}.")
-    # The parser fills up a line that is too short; then its last field is null.
+    # The parser pads a short line, so that its last field is null.
     if table.width and table[:, -1].null_count():
         _check_fields(path, mark)
     if named != given:
@@ -73,13 +73,13 @@ def read_text_table(path: Path) -> tuple[pl.DataFrame, Callable[[int], str]]:
 
 
 def _unspaced(column: pl.Series) -> pl.Series:
-    """The column without the space that every entry begins with; as it is where one has none."""
+    """Column without the space that begins every entry; unchanged if an entry has none."""
     spaced = len(column) and column.str.starts_with(" ").all(ignore_nulls=True)
     return column.str.strip_chars_start(" ") if spaced else column
 
 
 def header(path: Path) -> list[str]:
-    """The column names of a CSV or TSV file, none if it is empty.
+    """Column names of a CSV or TSV file, none if it is empty.
 
     Raises:
         ValueError: naming file and line, if the first line cannot be read.
@@ -93,7 +93,7 @@ def _header(path: Path, mark: str) -> list[str]:
 
 
 def _mark(path: Path) -> str:
-    """The separator of a file: that of its name, or the first by which its header has several fields."""
+    """Separator of a file: from its name, or the first that splits its header into several fields."""
     own = separator(path) or ","
     for mark in (own, *(one for one in _MARKS if one != own)):
         try:
@@ -105,10 +105,10 @@ def _mark(path: Path) -> str:
 
 
 def _records(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
-    """The line on which each record begins, with its fields; the header first. Slow: for messages only.
+    """Line number and fields of each record, the header first. Slow, so used only for messages.
 
     Raises:
-        ValueError: naming the line on which a record begins that cannot be read, or that is not UTF-8.
+        ValueError: naming the first line of a record that cannot be read or is not UTF-8.
     """
     line = 1
     try:
@@ -116,7 +116,7 @@ def _records(path: Path, mark: str) -> Iterator[tuple[int, list[str]]]:
             reader = csv.reader(file, delimiter=mark, strict=True)
             seen = False
             for record in reader:
-                # Blank lines before the header are skipped; later ones are records without a field.
+                # Blank lines before the header are skipped; later blank lines are records without a field.
                 seen = seen or bool(record)
                 if seen:
                     yield line, record
@@ -135,7 +135,7 @@ def _line(path: Path, mark: str, row: int) -> int:
 
 
 def _check_fields(path: Path, mark: str) -> None:
-    """Raises ValueError for the first line that cannot be split into as many fields as the header."""
+    """Raises ValueError for the first line that does not have as many fields as the header."""
     columns = None
     for line, record in _records(path, mark):
         columns = len(record) if columns is None else columns

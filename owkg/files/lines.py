@@ -1,4 +1,4 @@
-"""Text files in blocks of lines: whatever is wrong is named with its file and line."""
+"""Text files in blocks of lines; every error names the file and the line."""
 
 import csv
 import re
@@ -13,27 +13,27 @@ from owkg.files.storage import opened
 
 COLUMNS = ("head", "relation", "tail")
 CLASS = "class"
-"""The column that says whether a triple is true."""
-# What separates columns, in words.
+"""Name of the column that tells whether a triple is true."""
+# Separators of columns, in words.
 _SEPARATORS = {"\t": "tabs", " ": "spaces", ",": "commas", ";": "semicolons"}
 
 _LABELS = "\t".join(rf"(?P<{column}>[^\t]+)" for column in COLUMNS)
-# A whole number as programs write it: no sign, no zero in front.
+# An integer as programs write it, without sign and leading zeros.
 WHOLE = "0|[1-9][0-9]*"
-# Enough of a bad line to find it by.
+# Characters of a bad line that a message shows.
 _SHOWN = 80
-# Bytes of a file that are taken apart at a time.
+# Bytes of a file that are parsed at a time.
 _BLOCK = 2**27
 
 
 class Columns(NamedTuple):
-    """The columns of a file of labels.
+    """Columns of a file of labels.
 
     Attributes:
-        names: of all columns, in the order in which they stand in a line; head, relation and tail are among
-            them, and perhaps class. Columns of other names are left out.
-        separator: a tab, a space, a comma or a semicolon.
-        quoted: whether fields may be quoted, as in RFC 4180.
+        names: names of all columns, in their order in a line; they include head, relation and tail, and
+            optionally class. Columns with other names are left out.
+        separator: tab, space, comma or semicolon. Default tab.
+        quoted: whether fields may be quoted, as in RFC 4180. Default False.
     """
 
     names: tuple[str, ...] = COLUMNS
@@ -42,11 +42,11 @@ class Columns(NamedTuple):
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The names of the columns that are not left out."""
+        """Names of the columns that are kept."""
         return (*COLUMNS, *(name for name in self.names if name == CLASS))
 
     def fields(self, line: str) -> list[str]:
-        """The fields of a line; ValueError if its quotation marks do not fit."""
+        """Fields of a line; ValueError if its quotation marks do not match."""
         if not self.quoted:
             return line.split(self.separator)
         try:
@@ -56,11 +56,11 @@ class Columns(NamedTuple):
 
 
 class LineBlock(NamedTuple):
-    """Lines of a text file that follow each other.
+    """Consecutive lines of a text file.
 
     Attributes:
-        first: number of the first of them, from 1.
-        text: of the lines, UTF-8, separated by LF; the last has no end.
+        first: number of the first line, counted from 1.
+        text: the lines in UTF-8, separated by LF, without LF at the end.
     """
 
     first: int
@@ -73,28 +73,28 @@ class LineBlock(NamedTuple):
 
     @property
     def lines(self) -> pl.Series:
-        """The lines as text."""
+        """Lines as text."""
         return pl.Series("line", self.text.decode().split("\n"), dtype=pl.String)
 
 
 def line_error(path: Path | str, line: int | None, message: str) -> ValueError:
-    """The error of one line, counted from 1; None: of a file that has no lines to name."""
+    """Error for one line, counted from 1, or for the whole file if the line is None."""
     return ValueError(f"{path}: {message}" if line is None else f"{path}, line {line}: {message}")
 
 
 def first_row(bad: pl.Series) -> int | None:
-    """The number of the first true row, from 0; None if there is none."""
+    """Number of the first true row, counted from 0; None if no row is true."""
     return int(bad.arg_max() or 0) if bad.any() else None
 
 
 def read_blocks(path: Path, data: bytes | None = None) -> Iterator[LineBlock]:
-    """The lines of a UTF-8 file, packed by gzip if its name ends in ".gz", in blocks of bounded size.
+    """Lines of a UTF-8 file in blocks of bounded size; a name in ".gz" is unpacked by gzip.
 
-    `data` is what it holds, if that has been read. Line ends may be LF or CR LF; a byte order mark in front
-    and empty lines at the end are left out.
+    `data` holds the contents of the file, if they were read already. Line ends may be LF or CR LF. A byte
+    order mark at the start and empty lines at the end are left out.
 
     Raises:
-        ValueError: if the file is empty, no whole gzip file, unpacks to too much, or not UTF-8.
+        ValueError: if the file is empty, is a broken gzip file, unpacks to too much, or is not UTF-8.
     """
     number, rest, begun, ended = 1, b"", False, False
     with opened(path, data=data, packed=path.suffix == ".gz") as file:
@@ -106,7 +106,7 @@ def read_blocks(path: Path, data: bytes | None = None) -> Iterator[LineBlock]:
             cut = len(text) if ended else text.rfind(b"\n") + 1
             whole = text[:cut].replace(b"\r\n", b"\n")
             body = whole.rstrip(b"\n")
-            # Empty lines are of the next block, and left out if none comes.
+            # Empty lines belong to the next block, and are left out if there is none.
             rest = whole[len(body) + bool(body) :] + text[cut:]
             if body:
                 block = LineBlock(number, body)
@@ -130,25 +130,25 @@ def _require_text(path: Path, block: LineBlock) -> None:
 
 
 def read_lines(path: Path, data: bytes | None = None) -> pl.Series:
-    """The lines of a UTF-8 file; `data` and errors as of `read_blocks`."""
+    """Lines of a UTF-8 file; `data` and errors as in `read_blocks`."""
     return pl.concat([block.lines for block in read_blocks(path, data)])
 
 
 def split_lines(
     path: Path, lines: pl.Series, pattern: str, expected: str, *, separator: str | None, first: int = 1
 ) -> pl.DataFrame:
-    """The named groups of `pattern` in every line, as columns of text.
+    """Named groups of `pattern` in every line, as text columns.
 
     Args:
-        path: of the file.
-        lines: of the file, from line `first` on.
-        pattern: a regular expression that fits a whole good line.
-        expected: what a good line is, in words.
-        separator: of the columns, None for any white space; to count them in the message.
-        first: number of the first line.
+        path: the file, for messages.
+        lines: lines of the file, from line `first` on.
+        pattern: regular expression that matches a whole good line.
+        expected: description of a good line.
+        separator: separator of the columns, used to count them in the message. None: any white space.
+        first: number of the first line. Default 1.
 
     Raises:
-        ValueError: naming the file and the first line that does not fit.
+        ValueError: naming the file and the first line that does not match.
     """
     frame = lines.str.extract_groups(f"^{pattern}$").struct.unnest()
     if (row := first_row(frame.to_series(0).is_null())) is not None:
@@ -161,21 +161,21 @@ def split_lines(
 
 
 def split_labels(path: Path, lines: pl.Series, *, first: int = 1) -> pl.DataFrame:
-    """Columns head, relation, tail of labels; ValueError as `split_lines`."""
+    """Columns head, relation and tail of labels; ValueError as in `split_lines`."""
     expected = "head, relation and tail, none empty, separated by tabs"
     return split_lines(path, lines, _LABELS, expected, separator="\t", first=first)
 
 
 def label_columns(path: Path, block: LineBlock, columns: Columns | None = None) -> pl.DataFrame:
-    """Columns head, relation, tail of labels, and class where the file has it.
+    """Columns head, relation and tail of labels, and class if the file has it.
 
     Args:
-        path: of the file.
-        block: of it.
-        columns: how its columns stand; None: head, relation, tail, separated by tabs.
+        path: the file, for messages.
+        block: block of the file.
+        columns: columns of a line. Default: head, relation and tail, separated by tabs.
 
     Raises:
-        ValueError: naming the file and the first line that does not fit.
+        ValueError: naming the file and the first bad line.
     """
     columns = columns or Columns()
     quote = '"' if columns.quoted else None
@@ -186,7 +186,7 @@ def label_columns(path: Path, block: LineBlock, columns: Columns | None = None) 
 
 
 def _fields(path: Path, block: LineBlock, columns: Columns) -> pl.DataFrame:
-    """What `_table` finds, line by line: slower, and able to say which line is wrong."""
+    """Result of `_table`, computed line by line: slower, but it can name the bad line."""
     count, rows = len(columns.names), []
     places = [columns.names.index(name) for name in columns.wanted]
     words = "head, relation and tail" + (" and a class" if CLASS in columns.names else "")
@@ -213,27 +213,27 @@ def id_columns(
     separator: str | None = None,
     sizes: Mapping[str, int] | None = None,
 ) -> pl.DataFrame:
-    """Columns of ids, whole numbers as programs write them, in the order in which they stand in the lines.
+    """Columns of integer ids as programs write them, in their order in the lines.
 
     Args:
-        path: of the file.
-        block: of it.
-        columns: their names.
-        expected: what a good line is, in words.
-        separator: of the columns, such as a tab or a comma; None for any tabs and spaces.
-        sizes: by column, the number of ids.
+        path: the file, for messages.
+        block: block of the file.
+        columns: names of the columns.
+        expected: description of a good line.
+        separator: separator of the columns, such as a tab or a comma. None: any tabs and spaces.
+        sizes: number of ids of each column. Default: ids are not limited.
 
     Returns:
-        Int64 columns; null, where there are no `sizes`, for a number that does not fit.
+        Int64 columns. Without `sizes`, a number that does not fit is null.
 
     Raises:
-        ValueError: naming the file and the first line that does not fit, or that has an id out of range.
+        ValueError: naming the file and the first line that does not match, or that has an id out of range.
     """
     tabs = b"\t" in block.text[: block.text.find(b"\n")]
     frame = _table(block, separator or ("\t" if tabs else " "), columns, pl.Int64())
     if frame is not None and _as_written(frame, block) and _within(frame, sizes):
         return frame
-    # Slower, for any white space, and able to say which line is wrong.
+    # Slower, but it allows any white space and can name the bad line.
     between, around = (re.escape(separator), "") if separator else ("[ \t]+", "[ \t]*")
     pattern = around + between.join(f"(?P<{column}>{WHOLE})" for column in columns) + around
     text = split_lines(path, block.lines, pattern, expected, separator=separator, first=block.first)
@@ -251,9 +251,9 @@ def _table(
     wanted: tuple[str, ...] | None = None,
     quote: str | None = None,
 ) -> pl.DataFrame | None:
-    """The block as columns, if every line has all of them; what this reads is what a pattern would find.
+    """Block as columns if every line has all of them; it accepts only lines that the pattern would match.
 
-    Columns that are not `wanted` may be empty.
+    Columns that are not in `wanted` may be empty.
     """
     if b"\r" in block.text:
         return None
@@ -272,7 +272,7 @@ def _table(
 
 
 def _as_written(frame: pl.DataFrame, block: LineBlock) -> bool:
-    """Whether the ids have no sign and no zero in front: so written, they are as long as the block."""
+    """Whether no id has a sign or a leading zero; only then are the written ids as long as the block."""
     digits = len(frame) * (len(frame.columns) + len(frame.columns)) - 1
     for column in frame:
         least, largest = column.min(), column.max()
@@ -290,12 +290,12 @@ def _within(frame: pl.DataFrame, sizes: Mapping[str, int] | None) -> bool:
 
 
 def _ids_below(path: Path, column: pl.Series, size: int, *, first: int) -> pl.Series:
-    """A column of text that matches `WHOLE` as Int32 ids in [0, `size`); its first value is of line `first`.
+    """Text column that matches `WHOLE`, as Int32 ids in [0, `size`); its first value is on line `first`.
 
     Raises:
-        ValueError: naming the file and the first line with another number.
+        ValueError: naming the file and the first line with a number out of range.
     """
-    found = column.cast(pl.Int64, strict=False)  # null where it does not fit
+    found = column.cast(pl.Int64, strict=False)  # null if it does not fit
     if (row := first_row(~(found < size).fill_null(False))) is not None:
         message = f"the {column.name} must be an id in [0, {size}), got {column[row]}."
         raise line_error(path, first + row, message)
@@ -306,22 +306,22 @@ def require_distinct(path: Path, values: pl.Series, kind: str, *, first: int) ->
     """Raises ValueError, naming both lines, if one of the texts from line `first` on repeats another."""
     if (row := first_row(~values.is_first_distinct())) is not None:
         before, shown = (values == values[row]).arg_max() or 0, values[row].replace("\t", " -> ")
-        message = f"the {kind} {shown!r} stands on line {first + before} already."
+        message = f"the {kind} {shown!r} is already on line {first + before}."
         raise line_error(path, first + row, message)
 
 
 def headed(path: Path, lines: pl.Series, header: str) -> pl.Series:
-    """The lines after the first, which has to be `header`.
+    """Lines after the first, which must be `header`.
 
     Raises:
-        ValueError: if it is another one, or no line follows.
+        ValueError: if the first line is another one, or no line follows.
     """
     _require_header(path, lines[0], header, more=len(lines) > 1)
     return lines[1:]
 
 
 def headed_blocks(path: Path, blocks: Iterator[LineBlock], header: str) -> Iterator[LineBlock]:
-    """`headed` of blocks."""
+    """Blocks of the lines after the header, as `headed`."""
     line, after = first_line(blocks)
     _require_header(path, line, header, more=after is not None)
     return after or iter(())
@@ -335,7 +335,7 @@ def _require_header(path: Path, line: str, header: str, *, more: bool) -> None:
 
 
 def first_line(blocks: Iterator[LineBlock]) -> tuple[str, Iterator[LineBlock] | None]:
-    """The first line, and the blocks of those after it; None if there are none."""
+    """First line, and the blocks of the lines after it (None if there are none)."""
     block = next(blocks)
     line, _, text = block.text.partition(b"\n")
     after = [LineBlock(block.first + 1, text)] if text else []
@@ -346,17 +346,20 @@ def first_line(blocks: Iterator[LineBlock]) -> tuple[str, Iterator[LineBlock] | 
 
 
 def counted_lines(path: Path, lines: pl.Series) -> pl.Series:
-    """The lines after the first, which has to say how many they are (OpenKE).
+    """Lines after the first, which must be their number (OpenKE).
 
     Raises:
-        ValueError: if it says something else.
+        ValueError: if the first line is something else.
     """
     require_count(path, lines[0], len(lines) - 1)
     return lines[1:]
 
 
 def require_count(path: Path, line: str, follow: int, *, some: bool = True) -> None:
-    """Raises ValueError unless the first line is the number of those that follow (OpenKE), `some` of them."""
+    """Raises ValueError unless the first line is the number of following lines (OpenKE).
+
+    With `some`, at least one line must follow.
+    """
     if line.strip() != str(follow):
         message = f"must be the number of lines that follow, {follow}, got {line[:_SHOWN]!r}."
         raise line_error(path, 1, message)

@@ -1,7 +1,7 @@
-"""Parquet files read within bounds: their own headers say what they unpack to before memory is taken.
+"""Parquet files read within bounds: their headers give the unpacked size before memory is allocated.
 
-A reader that believes a damaged or a hostile file asks for memory that is not there, and its process ends.
-The headers are structs of Thrift's compact protocol: numbered fields, whole numbers as zigzag varints.
+A reader that trusts a damaged or malicious file asks for memory that does not exist, and its process ends.
+The headers are structs of Thrift's compact protocol: numbered fields, and integers as zigzag varints.
 Numbers of fields: https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 """
 
@@ -27,50 +27,54 @@ _MAGIC = b"PAR1"
 _BOOLEANS = {1: True, 2: False}
 _BYTE, _WHOLE, _DOUBLE, _BINARY, _LISTS, _MAP, _STRUCT, _UUID = 3, (4, 5, 6), 7, 8, (9, 10), 11, 12, 13
 _REPEATED = 2
-# Structs in structs: more than any Parquet file has.
+# Depth of nested structs, more than any Parquet file has.
 _DEEPEST = 16
-# The header of a page is at most so long; statistics may hold values.
+# Maximum bytes of a page header; its statistics may hold values.
 _HEADER = 2**16
-# What a value takes when it is read, whatever is packed.
+# Bytes that a value takes once it is read, however it is packed.
 _VALUE = 8
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def read_parquet(path: Path) -> pl.DataFrame:
-    """A Parquet file as it is.
+    """Contents of a Parquet file.
 
     Raises:
-        ValueError: naming the file, if it is none, is damaged, or holds too much for its size.
+        ValueError: naming the file, if it is not a Parquet file, is damaged, or unpacks to too much for its
+            size.
         OSError: if it cannot be opened.
     """
     require_rereadable(path)
-    with path.open("rb") as file:  # a missing file or a folder is told by its own OSError
+    with path.open("rb") as file:  # a missing file or a folder raises its own OSError
         size = file.seek(0, os.SEEK_END)
     try:
         unpacked = _unpacked_size(path)
     except ValueError as error:
-        raise ValueError(f"{path}: no Parquet file, or a damaged one: {error}.") from None
+        raise ValueError(f"{path}: must be an undamaged Parquet file: {error}.") from None
     require_bounded(path, size, unpacked)
     with _damage_told(path):
         return pl.read_parquet(path, glob=False)
 
 
 def scan_parquet(path: Path) -> pl.LazyFrame:
-    """A Parquet file to be read in parts; its name is no pattern, its folders are no columns."""
+    """Parquet file to be read in parts.
+
+    Its name is not treated as a pattern, and its folders are not treated as columns.
+    """
     return pl.scan_parquet(path, glob=False, hive_partitioning=False)
 
 
 def collected_scan(path: Path, query: pl.LazyFrame) -> pl.DataFrame:
-    """What a query of `scan_parquet` finds, by the streaming engine; errors as of `read_parquet`."""
+    """Result of a query of `scan_parquet`, computed by the streaming engine; errors as in `read_parquet`."""
     with _damage_told(path):
         return query.collect(engine="streaming")
 
 
 def parquet_rows(path: Path) -> tuple[Mapping[str, Any], int, int]:
-    """The columns of a Parquet file, how many rows it has, and the bytes that they unpack to.
+    """Columns of a Parquet file, its number of rows, and the bytes that they unpack to.
 
     Raises:
-        ValueError: naming the file, if it is none or is damaged.
+        ValueError: naming the file, if it is not a Parquet file or is damaged.
         OSError: if it cannot be opened.
     """
     require_rereadable(path)
@@ -78,7 +82,7 @@ def parquet_rows(path: Path) -> tuple[Mapping[str, Any], int, int]:
     try:
         unpacked = _unpacked_size(path)
     except ValueError as error:
-        raise ValueError(f"{path}: no Parquet file, or a damaged one: {error}.") from None
+        raise ValueError(f"{path}: must be an undamaged Parquet file: {error}.") from None
     with _damage_told(path):
         scan = scan_parquet(path)
         return scan.collect_schema(), scan.select(pl.len()).collect().item(), unpacked
@@ -86,26 +90,26 @@ def parquet_rows(path: Path) -> tuple[Mapping[str, Any], int, int]:
 
 @contextmanager
 def _damage_told(path: Path) -> Iterator[None]:
-    """Makes what polars cannot read a ValueError that names the file."""
+    """Context that turns read errors of polars into a ValueError that names the file."""
     try:
         with _panics_unheard(path):
             yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ValueError(
-            f"{path}: no Parquet file, or a damaged one: {str(error).splitlines()[0]}."
+            f"{path}: must be an undamaged Parquet file: {str(error).splitlines()[0]}."
         ) from None
 
 
 @contextmanager
 def _panics_unheard(path: Path) -> Iterator[None]:
-    """Keeps what polars writes to standard error when it panics from being seen; all else is written.
+    """Context that hides what polars writes to standard error when it panics; other text is written.
 
-    Also where it ends the process, because there is no more memory.
+    This includes an abort of the process because memory has run out.
     """
     with _ONE_AT_A_TIME, tempfile.TemporaryFile() as heard:
         try:
             kept = os.dup(2)
-        except OSError:  # there is no standard error
+        except OSError:  # the process has no standard error
             yield
             return
         panicked = False
@@ -129,7 +133,7 @@ def _panics_unheard(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _last_words(path: Path, heard: int, told: int) -> Iterator[None]:
-    """Makes an abort within tell what was `heard`, a file, to `told`; lack of memory by a line and exit 2."""
+    """Context in which an abort writes the file `heard` to `told`, or one line (exit 2) if memory ran out."""
 
     def say(_: int) -> None:
         words = os.pread(heard, 2**16, 0)
@@ -143,7 +147,7 @@ def _last_words(path: Path, heard: int, told: int) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    # Python hears a signal when the call that it came in returns: of this one never.
+    # Python handles a signal when the interrupted call returns, but after an abort it never returns.
     system = ctypes.CDLL(None)
     system.signal.restype, system.signal.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
     called = ctypes.CFUNCTYPE(None, ctypes.c_int)(say)
@@ -155,7 +159,7 @@ def _last_words(path: Path, heard: int, told: int) -> Iterator[None]:
 
 
 def _unpacked_size(path: Path) -> int:
-    """The bytes that the pages of a Parquet file unpack to, and some for every value.
+    """Bytes that the pages of a Parquet file unpack to, plus some bytes for every value.
 
     Raises:
         ValueError: if its headers cannot be read, or contradict each other or the length of the file.
@@ -181,10 +185,11 @@ def _unpacked_size(path: Path) -> int:
 
 
 def _check_rows(footer: dict[int, Any]) -> None:
-    """Raises ValueError if the numbers of rows of the file, its row groups and their columns do not agree.
+    """Raises ValueError if the row numbers of the file, its row groups and their columns do not agree.
 
-    Fields 2, 3 and 4 of the footer are schema, rows and row groups; 1 and 3 of a group are columns and rows;
-    3 and 5 of a column are path and values; 3 and 4 of an element of the schema are repetition and name.
+    Fields 2, 3 and 4 of the footer are schema, rows and row groups. Fields 1 and 3 of a row group are columns
+    and rows. Fields 3 and 5 of a column are path and values. Fields 3 and 4 of a schema element are
+    repetition and name.
     """
     rows = sum(group[3] for group in footer[4])
     if rows != footer[3]:
@@ -192,17 +197,17 @@ def _check_rows(footer: dict[int, Any]) -> None:
     repeated = {element[4] for element in footer[2] if element.get(3) == _REPEATED}
     for group in footer[4]:
         for column in (column[3] for column in group[1]):
-            # Of lists there are other numbers of values.
+            # Columns of lists have another number of values.
             if len(column[3]) == 1 and column[3][0] not in repeated and column[5] != group[3]:
                 raise ValueError(f"a column has {column[5]} values, and its row group {group[3]} rows")
 
 
 def _column_size(file: BinaryIO, size: int, column: dict[int, Any]) -> int:
-    """The bytes that one column chunk unpacks to; its fields 5, 9 and 11 are values, data, dictionary."""
+    """Bytes that a column chunk unpacks to; its fields 5, 9 and 11 are values, data and dictionary."""
     values, total = column[5], 0
     place = min(offset for offset in (column[9], column.get(11, 0)) if offset > 0 or offset == column[9])
     if not 0 <= place < size or not 0 <= column[7] <= size - place or values < 0:
-        raise ValueError("a column stands outside the file")
+        raise ValueError("a column lies outside the file")
     seen, end = 0, place + column[7]
     while seen < values:
         file.seek(place)
@@ -211,11 +216,11 @@ def _column_size(file: BinaryIO, size: int, column: dict[int, Any]) -> int:
         unpacked, packed = page[2], page[3]
         place += start.tell() + packed
         if unpacked < 0 or packed < 0 or place > size:
-            raise ValueError("a page stands outside the file")
+            raise ValueError("a page lies outside the file")
         data = page.get(5) or page.get(8)
         seen += data[1] if data else 0
         if data and data[1] < 0:
-            raise ValueError("a page has fewer than no values")
+            raise ValueError("a page has a negative number of values")
         total += unpacked
     if seen != values:
         raise ValueError(f"a column has {seen} values, and {values} by its header")
@@ -225,7 +230,7 @@ def _column_size(file: BinaryIO, size: int, column: dict[int, Any]) -> int:
 
 
 def _struct(stream: BytesIO, depth: int = 0) -> dict[int, Any]:
-    """The fields of a struct by their numbers."""
+    """Fields of a struct by their numbers."""
     if depth > _DEEPEST:
         raise ValueError("its headers are nested too deep")
     fields: dict[int, Any] = {}

@@ -23,38 +23,39 @@ from owkg.files import begun
 
 try:
     import resource
-except ImportError:  # no such limits on this system
+except ImportError:  # this system has no such limits
     resource = None
 
 __version__ = "0.1.0"
 MAX_UNPACKED = "OWKG_MAX_UNPACKED"
-"""The environment variable that says how many bytes one packed file may unpack to."""
+"""Environment variable with the number of bytes that one packed file may unpack to."""
 
-# Without it: so many bytes, or so many times what the packed file has.
+# Defaults: bytes, and multiples of the packed size; the larger one applies.
 _FLOOR, _RATIO = 2**27, 100
 _GZIP = b"\x1f\x8b"
-# How Rust says which error of the system it was.
+# Number of the system error in messages of Rust.
 _OF_SYSTEM = re.compile(r"\(os error (\d+)\)")
-# Free memory on Linux, and the groups of this process with what they may take.
+# Free memory on Linux, and the control groups of this process with their limits.
 _MEMINFO = Path("/proc/meminfo")
-# Pages of addresses that this process has, first.
+# Sizes of this process; the first is its number of address pages.
 _OWN = Path("/proc/self/statm")
 _GROUPS, _GROUPS_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
-# By kind of group: files of the limit and of what is taken, and what of that is cache.
+# For each kind of group: file of the limit, file of the usage, and key of the cache in the usage.
 _GROUP_FILES = {
     "": ("memory.max", "memory.current", "inactive_file"),
     "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 }
-# How files begin that polars unpacks of its own accord, without a bound: gzip, zlib and zstd.
+# First bytes of the files that polars unpacks on its own, without a limit: gzip, zlib and zstd.
 _PACKED = (_GZIP, b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"\x28\xb5\x2f\xfd")
 
 
 @contextmanager
 def written_aside(path: Path) -> Iterator[Path]:
-    """Yields a path beside `path` to write to; on success it becomes `path`, on failure it is removed.
+    """Context with a temporary path for writing; on success it becomes `path`, on failure it is removed.
 
-    The parent folder is made if it is not there. A link at `path` is replaced, and its target stays. A device
-    or a named pipe is not replaced: what is written is copied into it in the end.
+    The temporary file is in the folder of `path`, which is made if it is missing. A link at `path` is
+    replaced, and its target stays. A device or a named pipe is not replaced: the written bytes are copied
+    into it at the end.
 
     Raises:
         OSError: naming `path`, if it cannot be written.
@@ -69,7 +70,7 @@ def written_aside(path: Path) -> Iterator[Path]:
     try:
         with naming_place(path, aside):
             yield aside
-            os.fsync(lock)  # or a power cut could leave an empty file under the new name
+            os.fsync(lock)  # otherwise a power cut could leave an empty file under the new name
             aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
@@ -87,7 +88,7 @@ def require_place(path: Path) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether what is written to `path` goes through a device, a pipe or a descriptor of the process."""
+    """Whether `path` is a device, a pipe or a descriptor of the process."""
     folder = os.path.realpath(path.parent)
     named = folder == "/dev" or folder.startswith("/proc/")
     return path.exists() and not path.is_dir() and (named or not path.is_file())
@@ -107,19 +108,19 @@ def _copied_to(stream: Path) -> Iterator[Path]:
 
 @contextmanager
 def naming_place(path: Path, aside: Path) -> Iterator[None]:
-    """Makes errors of the system that are of `aside`, or of no file, name `path`."""
+    """Context in which system errors about `aside`, or about no file, name `path`."""
     try:
         yield
     except BrokenPipeError:
         raise
     except Exception as error:
-        # Polars has a disk that is full among its own errors.
+        # Polars reports a full disk as an error of its own.
         of_polars = type(error).__module__.startswith("polars")
         of_system = _OF_SYSTEM.search(str(error)) if of_polars else None
         if not isinstance(error, OSError) and not of_system:
             raise
         words = os.strerror(int(of_system[1])) if of_system else getattr(error, "strerror", None)
-        if words is None and str(aside) in str(error):  # it says what could not be written
+        if words is None and str(aside) in str(error):  # the message names the file
             raise OSError(str(error).replace(str(aside), str(path))) from None
         named = getattr(error, "filename", None)
         if named is None or str(aside) in str(named):
@@ -128,14 +129,14 @@ def naming_place(path: Path, aside: Path) -> Iterator[None]:
 
 
 def writable_folder(path: Path, name: str = "out") -> Path:
-    """`path`, made if need be and tried by writing to it, so that long work does not end in an error.
+    """Folder `path`, made if it is missing and tested by writing, so that long work does not end in an error.
 
     Args:
-        path: of the folder.
-        name: of the argument that it is, for errors.
+        path: the folder.
+        name: argument that holds it, for messages. Default "out".
 
     Raises:
-        ValueError: if a file of that name is there.
+        ValueError: if `path` is a file.
         OSError: if nothing can be written there.
     """
     if path.exists() and not path.is_dir():
@@ -150,7 +151,8 @@ def writable_folder(path: Path, name: str = "out") -> Path:
 def require_bounded(path: Path, packed: int, unpacked: int) -> None:
     """Raises ValueError if `packed` bytes may not unpack to `unpacked`: a small file must not fill memory.
 
-    128 MiB are allowed, or 100 times the bytes of the file; or what the variable `MAX_UNPACKED` says.
+    The limit is 128 MiB or 100 times the bytes of the file, whichever is larger, unless the environment
+    variable `MAX_UNPACKED` sets another.
     """
     text = os.environ.get(MAX_UNPACKED)
     if text is not None and not re.fullmatch("[0-9]+", text):
@@ -158,18 +160,20 @@ def require_bounded(path: Path, packed: int, unpacked: int) -> None:
     most = max(_FLOOR, _RATIO * packed) if text is None else int(text)
     if unpacked > most:
         raise ValueError(
-            f"{path}: {packed:,} bytes that unpack to more than {most:,}; "
+            f"{path}: {packed:,} bytes unpack to more than {most:,}; "
             f"{MAX_UNPACKED}=BYTES in the environment allows more."
         )
 
 
 @contextmanager
 def damage_named(path: Path, what: str) -> Iterator[None]:
-    """Errors of another library's reader as a ValueError that names the file; damage may raise almost any.
+    """Context that turns errors of another library's reader into a ValueError that names the file.
+
+    Damage may raise almost any error.
 
     Args:
-        path: of the file, which could be opened.
-        what: what is wrong with it, in general.
+        path: the file, which could be opened.
+        what: general description of the damage.
     """
     try:
         yield
@@ -183,7 +187,7 @@ def damage_named(path: Path, what: str) -> Iterator[None]:
 
 
 def require_npz_bounded(path: Path) -> None:
-    """`require_bounded` of the arrays in an .npz file; what is no such file is left to its reader."""
+    """`require_bounded` for the arrays in an .npz file; other files are left to their reader."""
     try:
         with zipfile.ZipFile(path) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
@@ -193,7 +197,7 @@ def require_npz_bounded(path: Path) -> None:
 
 
 class _Unpacked(io.RawIOBase):
-    """What a gzip file holds, as a stream that raises ValueError where it is broken or too much."""
+    """Unpacked contents of a gzip file, as a stream; raises ValueError if the file is broken or too large."""
 
     def __init__(self, path: Path, packed: io.BufferedIOBase) -> None:
         self._path, self._packed, self._read = path, packed, 0
@@ -221,15 +225,15 @@ class _Unpacked(io.RawIOBase):
 def opened(
     path: Path, *, data: bytes | None = None, packed: bool | None = None
 ) -> io.BufferedReader | io.BytesIO:
-    """The bytes of a file as a stream, unpacked while they are read if gzip has packed them.
+    """Bytes of a file as a stream, unpacked on the fly if the file is packed by gzip.
 
     Args:
-        path: of the file.
-        data: what it holds, if it has been read already.
-        packed: whether it is a gzip file; None: if it begins like one.
+        path: the file.
+        data: contents of the file, if they were read already.
+        packed: whether it is a gzip file. Default: whether it begins like one.
 
     Raises:
-        ValueError: here or while reading, if it is no whole gzip file, or unpacks to too much.
+        ValueError: here or while reading, if it is a broken gzip file, or unpacks to too much.
         OSError: if it cannot be opened.
     """
     file = path.open("rb") if data is None else io.BytesIO(data)
@@ -240,7 +244,7 @@ def opened(
 
 
 def require_rereadable(path: Path) -> None:
-    """Raises ValueError for a pipe or a device, which cannot be read twice, before it is opened."""
+    """Raises ValueError, before opening it, if `path` is a pipe or a device, which cannot be read twice."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise ValueError(
             f"{path}: must be a file, which can be read twice, got a pipe or a device; write it to a file."
@@ -248,10 +252,10 @@ def require_rereadable(path: Path) -> None:
 
 
 def text_source(path: Path) -> Path | bytes:
-    """What polars can read as text: the path of the file, or what it holds if gzip has packed it.
+    """Source that polars can read as text: the path of the file, or its contents if it is packed by gzip.
 
     Raises:
-        ValueError: if it is no whole gzip file, unpacks to too much, or is packed in another way.
+        ValueError: if it is a broken gzip file, unpacks to too much, or is packed in another way.
         OSError: if it cannot be opened.
     """
     with opened(path) as file:
@@ -263,9 +267,9 @@ def text_source(path: Path) -> Path | bytes:
 
 
 def free_memory() -> int | None:
-    """Bytes of memory that are free for this process; None where that is unknown.
+    """Free bytes of memory for this process; None if unknown.
 
-    A container or a job may be allowed less than the machine has (cgroups of Linux, versions 1 and 2).
+    A container or a job may be allowed less than the machine has (Linux cgroups, versions 1 and 2).
     """
     if not _MEMINFO.is_file():
         return None
@@ -278,7 +282,7 @@ def free_memory() -> int | None:
 
 
 def address_limit() -> int | None:
-    """Bytes of addresses that this process may have (`ulimit -v`); None where there is no limit."""
+    """Bytes of addresses that this process may have (`ulimit -v`); None if there is no limit."""
     if resource is None:
         return None
     most = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -286,7 +290,7 @@ def address_limit() -> int | None:
 
 
 def _left_to_groups() -> Iterator[int]:
-    """Bytes that each group of processes that this one is in may still take."""
+    """Bytes that each control group of this process may still take."""
     try:
         groups = _GROUPS.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -297,16 +301,16 @@ def _left_to_groups() -> Iterator[int]:
             continue
         root = _GROUPS_ROOT / kinds
         most, used, cache = _GROUP_FILES[kinds]
-        # A container sees its own group at the root, under whatever path.
+        # A container sees its own group at the root, whatever its path is.
         place = root / path.strip("/")
         for folder in (place, *place.parents) if place.is_relative_to(root) else ():
             try:
                 limit, taken = ((folder / name).read_text(encoding="ascii") for name in (most, used))
                 stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
                 if limit.strip() != "max":
-                    # Pages of files are given back when memory is short.
+                    # The kernel frees file pages if memory is short.
                     yield max(0, int(limit) - int(taken) + int(stat.get(cache, 0)))
-            except (OSError, ValueError):  # no such group, or no limit of memory in it
+            except (OSError, ValueError):  # no such group, or no memory limit in it
                 pass
             if folder == root:
                 break
@@ -316,19 +320,19 @@ METADATA_FILE = "metadata.json"
 
 
 def versions() -> dict[str, str]:
-    """The versions of owkg, Python, and the packages that decide what is drawn and written."""
+    """Versions of owkg, Python, and the packages that affect random draws and written files."""
     packages = {package: version(package) for package in ("numpy", "polars", "scipy")}
     return {"owkg": __version__, "python": platform.python_version()} | packages
 
 
 def checksum(path: Path) -> str:
-    """The SHA-256 of a file, as hexadecimal digits."""
+    """SHA-256 of a file, as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """The SHA-256 of every file in `folder`, its own folders included, but for `metadata.json` at the top."""
+    """SHA-256 of every file in `folder` and its subfolders, except `metadata.json` at the top."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / METADATA_FILE)
     return {path.relative_to(folder).as_posix(): checksum(path) for path in paths}
 
@@ -341,10 +345,10 @@ def write_metadata(folder: Path, content: dict[str, Any]) -> None:
 
 
 def read_metadata(folder: Path) -> dict[str, Any]:
-    """What `metadata.json` holds.
+    """Contents of `metadata.json`.
 
     Raises:
-        ValueError: if it is not there, or holds no checksums.
+        ValueError: if the file is missing, or holds no checksums.
     """
     path = folder / METADATA_FILE
     if not path.is_file():
@@ -365,27 +369,26 @@ def read_metadata(folder: Path) -> dict[str, Any]:
 def made_folder(
     path: Path, *, made_by: str, inputs: Iterable[Path] = (), overwrite: bool = False
 ) -> Iterator[Path]:
-    """Yields an empty folder beside `path` to fill; on success it becomes `path`, on failure it is removed.
+    """Context with an empty temporary folder to fill; on success it becomes `path`, on failure it is removed.
 
-    With `overwrite`, the old folder stays where it is until the new one is whole. Whatever else comes to
-    stand at `path` in the meantime is left alone. What a killed process had begun to make of `path` is
-    removed.
+    The temporary folder is next to `path`. With `overwrite`, the old folder stays in place until the new one
+    is complete. If anything else appears at `path` in the meantime, it is kept. Folders that a killed process
+    left while making `path` are removed.
 
     Args:
-        path: of the folder.
-        made_by: what makes such folders, as their `metadata.json` has to say under this name; no other
-            folder is replaced.
-        inputs: files that are read to fill it.
-        overwrite: whether a folder that is there may be replaced.
+        path: the folder.
+        made_by: maker of such folders, as stored in their `metadata.json`. Folders of another maker are not
+            replaced.
+        inputs: files that are read to fill the folder. Default: none.
+        overwrite: whether an existing folder may be replaced. Default False.
 
     Raises:
-        ValueError: if `path` is there already and may not be replaced, if it is no folder, or if it holds one
-            of `inputs`.
+        ValueError: if `path` exists and may not be replaced, is not a folder, or holds one of `inputs`.
         OSError: if it cannot be written, naming `path`.
     """
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise ValueError(f"{path}: must be a folder, or not there.")
-    place = path.absolute()  # "." has no name to write beside
+    place = path.absolute()  # "." has no name
     _require_replaceable(path, made_by, overwrite=overwrite)
     real = os.path.realpath(place)
     if held := [file for file in inputs if Path(real) in Path(os.path.realpath(file)).parents]:
@@ -393,7 +396,7 @@ def made_folder(
     remove_begun(place)
     with ExitStack() as stack:
         try:
-            # Locked until the end: so others see that someone is at work on it.
+            # Locked until the end, so that other processes see that the folder is in use.
             aside = stack.enter_context(
                 begun.new_folder(lambda: place.with_name(begun.name_beside(place.name, "new")))
             )
@@ -415,13 +418,13 @@ def made_folder(
 
 
 def remove_begun(place: Path) -> None:
-    """Removes what killed processes left beside `place`: half a new folder, or an old one that was replaced.
+    """Removes what killed processes left next to `place`: an unfinished new folder or a replaced old one.
 
-    A process that is at work holds a lock on its folder. Where an old folder stands aside and nothing stands
-    at `place`, or a new one beside it, both stay: they may be all that there is.
+    A running process holds a lock on its folder. If an old folder exists and there is nothing at `place`, or
+    there is also a new one, both stay, because they may be the only copies.
     """
     names = re.compile(rf"\.{re.escape(begun.short(place.name))}\.{begun.MARK}\.(?P<kind>new|old)")
-    with suppress(OSError):  # what cannot be listed is not tidied
+    with suppress(OSError):  # skip a folder that cannot be listed
         for folder in place.parent.iterdir():
             if not (found := names.fullmatch(folder.name)):
                 continue
@@ -434,7 +437,7 @@ def remove_begun(place: Path) -> None:
 
 
 def _require_replaceable(path: Path, made_by: str, *, overwrite: bool) -> None:
-    """Raises ValueError if something is at `path` that may not be replaced."""
+    """Raises ValueError if something at `path` may not be replaced."""
     if not path.exists():
         return
     if not overwrite:
@@ -444,7 +447,7 @@ def _require_replaceable(path: Path, made_by: str, *, overwrite: bool) -> None:
 
 
 def _maker(folder: Path) -> Any:
-    """What the metadata of `folder` says that it was made by; None if it says nothing."""
+    """Maker of `folder` according to its metadata; None if unknown."""
     try:
         content = json.loads((folder / METADATA_FILE).read_bytes())
     except (OSError, ValueError, RecursionError):

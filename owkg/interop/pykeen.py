@@ -1,4 +1,4 @@
-"""PyKEEN: models, pipeline results, triples factories and results.json. PyKEEN itself is never imported."""
+"""PyKEEN: models, pipeline results, triples factories and results.json, without importing PyKEEN."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ from owkg.models import MODELS, Embeddings
 from owkg.ranks import RankTable
 from owkg.ranks.build import rank_table
 
-# Of one block of scores, at most: of float64.
+# Maximum bytes of one block of float64 scores.
 _BYTES = 2**26
 _SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
 
@@ -32,15 +32,15 @@ def _norm(p: float) -> int:
 
 
 def graph(factories: Any) -> KnowledgeGraph:
-    """The graph of a PyKEEN dataset, or of triples factories by split.
+    """Knowledge graph of a PyKEEN dataset, or of triples factories by split.
 
     Args:
-        factories: a dataset, with training, validation and testing; or a mapping such as
-            {"train": dataset.training, "test": dataset.testing}. A factory without labels has its ids as
+        factories: a dataset with training, validation and testing, or a mapping such as
+            {"train": dataset.training, "test": dataset.testing}. If a factory has no labels, its ids are the
             labels.
 
     Raises:
-        ValueError: if it is neither, or the factories have other ids for a label.
+        ValueError: if it is neither, or the factories have different ids for a label.
     """
     if not isinstance(factories, dict):
         names = {split: getattr(factories, name, None) for split, name in _SPLITS.items()}
@@ -48,11 +48,11 @@ def graph(factories: Any) -> KnowledgeGraph:
     if not factories or not all(hasattr(one, "mapped_triples") for one in factories.values()):
         raise ArgumentError("factories", "must be a PyKEEN dataset, or triples factories by split.")
     labels = [_labels(one) for one in factories.values()]
-    # Validation and testing know the labels of the training, and no others.
+    # Validation and testing have the labels of training and no others.
     entities, relations = (max((own[i] for own in labels), key=len) for i in (0, 1))
     for split, own in zip(factories, labels, strict=True):
         if own[0] != entities[: len(own[0])] or own[1] != relations[: len(own[1])]:
-            raise ArgumentError("factories", f"must have the same ids for a label; those of {split} differ.")
+            raise ArgumentError("factories", f"must have the same ids for a label; ids of {split} differ.")
     splits = {
         split: np.ascontiguousarray(_array(one.mapped_triples), np.int32) for split, one in factories.items()
     }
@@ -69,24 +69,24 @@ def ranks(
     name: str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> RankTable:
-    """Filtered ranks by a PyKEEN model, as its `RankBasedEvaluator` has them, and by which answers.
+    """Filtered ranks of a PyKEEN model, the ranks that PyKEEN's `RankBasedEvaluator` computes.
 
     Args:
         model: a model, or the result of a pipeline.
-        factory: whose triples are ranked: a dataset (its testing), or a triples factory.
-        known: the triples factories whose answers leave the candidates, beside those of `factory` itself:
-            training and validation. None: the others of the dataset.
-        side: head, tail or both; or several names.
-        tolerance: scores that differ from the answer's by at most this are ties.
-        name: for the column `model`; None: the class of the model.
-        on_progress: called with (done, total) triples.
+        factory: triples to rank: a dataset (its testing split), or a triples factory.
+        known: triples factories whose answers are filtered out, in addition to `factory` itself: training and
+            validation. Default for a dataset: its other splits. Required for a triples factory.
+        side: "head", "tail", "both", or a list of these. Default: head and tail.
+        tolerance: maximum difference from the answer's score at which a score ties with it. Default 0.
+        name: value of the column `model`. Default: the class of the model.
+        on_progress: function called with (triples done, triples in all). Default: none.
 
     Returns:
-        The rank table, tails after heads, with scores and popularity.
+        The rank table, with tails after heads, scores and popularity.
 
     Raises:
-        ValueError: if `model` scores no triples, or `known` is not given with a factory: without the
-            training and validation triples ranks are not the filtered ones.
+        ValueError: if `model` does not score triples, or `known` is missing for a triples factory, because
+            ranks without the training and validation triples would not be the filtered ranks.
     """
     scorer = model.model if hasattr(model, "metric_results") else model
     if not hasattr(scorer, "predict_t"):
@@ -100,7 +100,7 @@ def ranks(
     else:
         if known is None:
             raise ArgumentError(
-                "known", "must be given with a factory: those of training and validation; a dataset has them."
+                "known", "must be given with a factory: its training and validation; a dataset has them."
             )
         one = hasattr(known, "mapped_triples") or not isinstance(known, Iterable)
         several = [known] if one else list(known)
@@ -139,19 +139,19 @@ def ranks(
 
 
 def embeddings(model: Any, factory: Any) -> ImportedEmbeddings:
-    """The embeddings of a PyKEEN model: `.ranks(graph)` ranks with them, `.write(path)` writes a file.
+    """Embeddings of a PyKEEN model; `.ranks(graph)` ranks with them and `.write(path)` writes a file.
 
     Args:
-        model: TransE, DistMult, ComplEx, RotatE, RESCAL, HolE, CP or MuRE, the last two with inverse triples,
+        model: TransE, DistMult, ComplEx, RotatE, RESCAL, HolE, CP or MuRE (CP and MuRE with inverse triples),
             or the result of a pipeline.
-        factory: that it was trained on, for the labels.
+        factory: triples factory on which the model was trained; it has the labels.
 
     Returns:
-        Arrays `entity` and `relation`, complex where the model's are, and with inverse triples also
-        `relation_inverse`; the model that they are of, and its options.
+        Arrays `entity` and `relation`, complex if the model's arrays are, and `relation_inverse` with inverse
+        triples; the name of the model and its options.
 
     Raises:
-        ValueError: if the model is another one, or has not a row for each label.
+        ValueError: if the model is another one, or does not have one row for each label.
     """
     scorer = model.model if hasattr(model, "metric_results") else model
     kind = type(scorer).__name__
@@ -177,40 +177,41 @@ def embeddings(model: Any, factory: Any) -> ImportedEmbeddings:
     places = [name.split(".")[:2] for name in peer.arrays or LIBRARIES["pykeen"]]
     arrays = parameters_of(peer, [_array(getattr(scorer, of)[int(i)]()) for of, i in places])
     if len(arrays["relation"]) == 2 * len(relations):
-        # Ids of a relation and of its inverse are neighbours.
+        # A relation and its inverse have adjacent ids.
         arrays["relation"], arrays["relation_inverse"] = arrays["relation"][::2], arrays["relation"][1::2]
     for name, labels in (("entity", entities), ("relation", relations)):
         if len(arrays[name]) != len(labels):
             raise ArgumentError(
                 "factory",
-                f"must be of the training: {len(labels)} labels of {name}, {len(arrays[name])} rows.",
+                f"must be the one the model was trained on, got {len(labels)} labels of {name} for "
+                f"{len(arrays[name])} rows.",
             )
     return ImportedEmbeddings(Embeddings(arrays, entities, relations, source=kind), named, chosen)
 
 
 def read_metrics(path: str | PathLike[str]) -> pl.DataFrame:
-    """The metrics of a `results.json` that PyKEEN wrote, by the names that they have here.
+    """Metrics of a `results.json` that PyKEEN wrote, by their names in owkg.
 
     Args:
-        path: of the file.
+        path: the file.
 
     Returns:
-        Columns side (head, tail, both), ties (optimistic, realistic, pessimistic), metric (null where there
-        is no such metric here), pykeen (its key) and value.
+        Columns side (head, tail, both), ties (optimistic, realistic, pessimistic), metric (owkg's name, null
+        if owkg has no such metric), pykeen (PyKEEN's key) and value.
 
     Raises:
-        ValueError: naming the file, if it is no JSON or holds no metrics.
+        ValueError: naming the file, if it is not JSON or holds no metrics.
         OSError: if it cannot be opened.
     """
     place = checks.path("path", path)
     if place.is_dir():
-        raise ValueError(f"{place}: must be a file; results.json lies in the folder that PyKEEN saves.")
+        raise ValueError(f"{place}: must be a file; results.json is in the folder that PyKEEN saves.")
     try:
         held = json.loads(place.read_text(encoding="utf-8"))
     except RecursionError:
-        raise ValueError(f"{place}: is no results.json: nested too deeply.") from None
+        raise ValueError(f"{place}: must be a results.json, got JSON that is nested too deeply.") from None
     except json.JSONDecodeError as error:
-        raise line_error(place, error.lineno, f"is no JSON: {error.msg}.") from None
+        raise line_error(place, error.lineno, f"must be JSON ({error.msg}).") from None
     except UnicodeDecodeError:
         raise ValueError(f"{place}: must be text in UTF-8.") from None
     metrics = held.get("metrics") if isinstance(held, dict) else None
@@ -243,7 +244,7 @@ def _named(key: str) -> str | None:
 
 
 def _labels(factory: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Labels of entities and relations by id; a core factory has the ids."""
+    """Labels of entities and relations by id; ids if a core factory has no labels."""
     found = []
     for ids, count in (
         (getattr(factory, "entity_to_id", None), factory.num_entities),
@@ -263,7 +264,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 
 def _scores(model: Any, triples: np.ndarray, side: str) -> np.ndarray:
-    """Scores of all entities in the place of the answer."""
+    """Scores of all entities in the position of the answer."""
     import torch  # pyright: ignore[reportMissingImports]
 
     asked = torch.as_tensor(triples[:, :2] if side == "tail" else triples[:, 1:], dtype=torch.long)
@@ -273,5 +274,5 @@ def _scores(model: Any, triples: np.ndarray, side: str) -> np.ndarray:
         with torch.no_grad():
             scores = predict(asked.to(model.device))
             return np.array(_array(scores if scores.dtype == torch.float64 else scores.float()))
-    finally:  # which predicting turns off
+    finally:  # predicting turns training mode off
         model.train(in_training)

@@ -1,4 +1,4 @@
-"""States of other libraries: their arrays under their names, as embeddings that are scored here."""
+"""States of other libraries: arrays under their own names, as embeddings that owkg scores."""
 
 import json
 import warnings
@@ -34,18 +34,18 @@ LIBRARIES: dict[str, tuple[str, str]] = {
     "kgemb": ("entity.weight", "rel.weight"),
     "hake": ("entity_embedding", "relation_embedding"),
 }
-"""The arrays of entities and of relations in states of PyKEEN, PyG's KGEModel, TorchKGE, OpenKE, LibKGE and
-DGL-KE (its two .npy files), and in the authors' code of CP and BiQUE (kbc), of RotE to AttH (KGEmb) and of
-HAKE and ModE (KGE-HAKE); what single models have otherwise is in their `owkg.models.Peer`."""
+"""Names of the arrays of entities and relations in the states of each library: PyKEEN, PyG's KGEModel,
+TorchKGE, OpenKE, LibKGE, DGL-KE (its two .npy files), and the authors' code of CP and BiQUE (kbc), RotE to
+AttH (KGEmb), and HAKE and ModE (KGE-HAKE). Models with other names list them in their `owkg.models.Peer`."""
 
 
 class ImportedEmbeddings(NamedTuple):
-    """Embeddings of another library, and of which model they are.
+    """Embeddings of another library, with the model that they belong to.
 
     Attributes:
         embeddings: arrays and labels.
-        model: its name in `owkg.models.MODELS`.
-        options: of the model.
+        model: name of the model in `owkg.models.MODELS`.
+        options: options of the model.
     """
 
     embeddings: Embeddings
@@ -53,10 +53,10 @@ class ImportedEmbeddings(NamedTuple):
     options: dict[str, Any]
 
     def ranks(self, graph: KnowledgeGraph, **options: Any) -> RankTable:
-        """The ranks on a graph of these labels; options as of `owkg.evaluation.ranks`.
+        """Ranks on a graph with these labels; options as in `owkg.evaluation.ranks`.
 
-        The embeddings are float32, scores float64 unless `precision` says otherwise: in float32, sums in
-        another order than the library's turn near ties.
+        The embeddings are float32, and the scores float64 unless `precision` sets another: in float32, sums
+        in another order than the library's reverse near ties.
         """
         options = {"precision": "float64"} | options
         trained = import_embeddings(self.embeddings, graph, self.model, **self.options)
@@ -64,10 +64,10 @@ class ImportedEmbeddings(NamedTuple):
         return RankTable.trusted(ranks(trained, graph, **options), about)
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Writes what `owkg rank --embeddings` reads, .npz or .safetensors.
+        """Writes a file for `owkg rank --embeddings`, .npz or .safetensors.
 
         Raises:
-            ValueError: if the name ends otherwise.
+            ValueError: if the name has another suffix.
         """
         place = suffix_checked(checks.path("path", path))
         found = self.embeddings
@@ -89,11 +89,11 @@ class ImportedEmbeddings(NamedTuple):
 
 
 def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
-    """The arrays of a state by name, from safetensors, or from a file of torch by its weights-only loader.
+    """Arrays of a state by name, from safetensors, or from a torch file by its weights-only loader.
 
-    A dictionary in the file that holds the arrays (state_dict, model_state_dict, model) is entered. A file
-    that needs more than the weights-only loader allows, as PyKEEN's trained_model.pkl, is an error that
-    says what to write instead.
+    If the arrays are in a dictionary inside the file (state_dict, model_state_dict, model), owkg reads that
+    dictionary. A file that the weights-only loader does not allow, such as PyKEEN's trained_model.pkl, raises
+    an error that says what to write instead.
 
     Raises:
         ValueError: naming the file, if it is neither, or holds no arrays.
@@ -116,12 +116,12 @@ def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
         import torch  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise ValueError(
-            f"{place}: torch is needed to read it, and is not installed; a .safetensors file needs none."
+            f"{place}: needs torch, which is not installed; a .safetensors file does not need it."
         ) from None
     if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 6):
         raise ValueError(
-            f"{place}: torch 2.6 or newer is needed to read it, as the loader of {torch.__version__} may run "
-            "code; a .safetensors file needs none."
+            f"{place}: needs torch 2.6 or newer, because the loader of {torch.__version__} may run code; "
+            "a .safetensors file does not need torch."
         )
     try:
         with warnings.catch_warnings():
@@ -129,7 +129,7 @@ def read_state(path: str | PathLike[str]) -> dict[str, np.ndarray]:
             held = torch.load(place, map_location="cpu", weights_only=True)
     except Exception:
         raise ValueError(
-            f"{place}: must be a state of torch that its weights-only loader reads. Of a whole model, write "
+            f"{place}: must be a state that torch's weights-only loader can read. Save a whole model by "
             "`torch.save(model.state_dict(), 'model.pt')`."
         ) from None
     for _ in range(4):
@@ -157,25 +157,27 @@ def embeddings_of_state(
     relations: Sequence[str],
     **options: Any,
 ) -> ImportedEmbeddings:
-    """The embeddings that a state of another library holds.
+    """Embeddings in a state of another library.
 
     Args:
         state: arrays by name, such as `model.state_dict()`, or the path of a file (`read_state`).
-        library: of `LIBRARIES`.
-        model: transe, distmult, complex, rotate or rescal, or another whose `owkg.models.Kind` has peers.
-        entities, relations: labels by id. With two rows for each relation, those of the inverse relations are
-            the second half, as of LibKGE's reciprocal_relations_model, or in PyKEEN's states the neighbours.
-        **options: of the model, such as norm; else those of the library.
+        library: name of the library, a key of `LIBRARIES`.
+        model: transe, distmult, complex, rotate or rescal, or another model whose `owkg.models.Kind` has
+            peers.
+        entities, relations: labels by id. If a state has two rows for each relation, the inverse relations
+            are its second half, as in LibKGE's reciprocal_relations_model; in PyKEEN's states, the two rows
+            of a relation are adjacent.
+        **options: options of the model, such as norm. Default: the library's own.
 
     Raises:
-        ValueError: if the library or the model is unknown, an array is missing, naming it, or rows and labels
-            are not as many.
+        ValueError: if the library or the model is unknown, an array (which the message names) is missing, or
+            the numbers of rows and labels differ.
     """
     if not isinstance(library, str) or library not in LIBRARIES:
         raise ArgumentError("library", f"must be one of {', '.join(LIBRARIES)}, got {library!r}.")
     if model not in (held := [name for name, kind in MODELS.items() if library in kind.peers]):
         raise ArgumentError(
-            "model", f"must be one of {', '.join(held)}, which are taken of {library}, got {model!r}."
+            "model", f"must be one of {', '.join(held)}, which owkg reads from {library}, got {model!r}."
         )
     kind, source = MODELS[model], library
     own = kind.peers[library]
@@ -201,7 +203,7 @@ def embeddings_of_state(
     given = {name: _array(one) for name, one in state.items()}
     found = []
     for name in own.arrays or LIBRARIES[library]:
-        # A state may be part of a larger one, its names behind a prefix.
+        # A state may be part of a larger one, with a prefix before its names.
         ends = [array for key, array in given.items() if key == name or key.endswith(f".{name}")]
         # LibKGE's reciprocal model holds the embedders of the model that it wraps under two names.
         ends = ends[:1] if ends and all(np.array_equal(one, ends[0]) for one in ends[1:]) else ends
@@ -215,14 +217,14 @@ def embeddings_of_state(
     relation, inverse = arrays["relation"], {}
     if len(relation) == 2 * len(relations) and len(relations):
         if library == "pykeen":
-            # Ids of a relation and of its inverse are neighbours.
+            # A relation and its inverse have adjacent ids.
             inverse, relation = {"relation_inverse": relation[1::2]}, relation[::2]
         else:
             half = len(relations)
             inverse, relation = {"relation_inverse": relation[half:]}, relation[:half]
-            if library not in ("libkge", "kbc", "kgemb"):  # which have them so
+            if library not in ("libkge", "kbc", "kgemb"):  # these three always store them so
                 warnings.warn(
-                    f"{source}: holds two rows for each relation: row i + {half:,} is taken for the inverse "
+                    f"{source}: has two rows for each relation; owkg takes row i + {half:,} as the inverse "
                     "of relation i.",
                     stacklevel=2,
                 )
@@ -231,7 +233,7 @@ def embeddings_of_state(
         if len(arrays[name]) != len(labels):
             raise ArgumentError(
                 "entities" if name == "entity" else "relations",
-                f"must be a label for each of {len(arrays[name])} rows, got {len(labels)}.",
+                f"must have a label for each of {len(arrays[name])} rows, got {len(labels)}.",
             )
     if "norm" in kind.options:
         options = {"norm": own.norm} | options
@@ -244,7 +246,7 @@ def embeddings_of_state(
 
 
 def parameters_of(peer: Peer, found: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of a library as parameters of the model, by name."""
+    """Arrays of a library as parameters of the model, by name."""
     if peer.joined is not None:
         try:
             return dict(peer.joined(*found))
@@ -274,13 +276,13 @@ def ranks_of_state(
     precision: str = "float64",
     **options: Any,
 ) -> RankTable:
-    """The ranks of a state whose rows are in the order of a graph's ids.
+    """Ranks of a state whose rows are in the order of a graph's ids.
 
     Args:
-        state, library, model, options: of `embeddings_of_state`.
-        graph: the ids of its labels are those of the rows.
-        split: that is ranked.
-        precision: float32 or float64, as of `owkg.evaluation.ranks`.
+        state, library, model, options: as in `embeddings_of_state`.
+        graph: graph whose ids are the rows of the state.
+        split: split to rank. Default "test".
+        precision: "float32" or "float64", as in `owkg.evaluation.ranks`. Default "float64".
 
     Raises:
         ValueError: as `embeddings_of_state`.
@@ -292,7 +294,7 @@ def ranks_of_state(
 
 
 def _array(one: ArrayLike) -> np.ndarray:
-    """Single precision; a tensor of torch is taken off its device."""
+    """Array in single precision; a torch tensor is moved off its device."""
     if (detach := getattr(one, "detach", None)) is not None:
         tensor = detach().cpu()
         array = (tensor if tensor.is_complex() else tensor.float()).numpy()

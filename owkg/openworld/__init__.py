@@ -1,4 +1,4 @@
-"""The open-world setting: definitions that theory and simulation share, and no result of either."""
+"""Definitions of the open-world setting that theory and simulation share, without results of either."""
 
 from owkg.openworld.density import test_share
 from owkg.openworld.missing import (

@@ -1,8 +1,9 @@
-"""How facts come to be missing: models, each one frozen dataclass of its parameters.
+"""Missing-fact models, each one frozen dataclass of its parameters.
 
-In the three of `MissingModel`, an answer is missing with probability `sparsity` taken over the model's own
-randomness; they differ in how the answers of one query hang together. "Predicted positive" is tied to
-"missing" by the setting's correlation in all three. `RelationBased` needs facts, which have relations.
+In the three models of `MissingModel`, an answer is missing with probability `sparsity`, taken over the
+model's own randomness. The models differ in how the answers of one query depend on each other. In all three,
+the setting's correlation ties "predicted positive" to "missing". `RelationBased` is not among the three,
+because it needs facts with relations.
 """
 
 from collections.abc import Callable
@@ -17,26 +18,26 @@ from owkg import checks
 
 
 def _check(model: "NodeBased | PopularityBased | RelationBased", name: str, low: float, high: float) -> None:
-    """Requires a parameter in [low, high], and leaves a plain number behind, which is hashable."""
+    """Requires a parameter in [low, high] and stores it as a plain, hashable number."""
     object.__setattr__(model, name, checks.real_number(name, getattr(model, name), low, high))
 
 
 @dataclass(frozen=True)
 class Independent:
-    """Every answer is missing with probability beta, on its own (Yang et al. 2022, section 4)."""
+    """Model in which every answer is missing with probability beta, independently (Yang et al., 2022)."""
 
 
 @dataclass(frozen=True)
 class NodeBased:
-    """A fact survives with the product of its two entities' probabilities (code of Yang et al. 2022).
+    """Model in which a fact survives with the product of its two entities' probabilities.
 
-    Each entity's probability is N(mu, spread) cut to [0, 1]. The published generator takes mu = sqrt(d),
-    and the cut then moves the mean away from it; here mu is chosen so that the mean after the cut is
-    exactly sqrt(alpha), so a fact survives with probability alpha. The query entity is shared by all
-    answers: the number of missing answers is over-dispersed.
+    Each entity's probability is N(mu, spread) cut to [0, 1], as in the code of Yang et al. (2022). The
+    published generator takes mu = sqrt(d), and the cut then shifts the mean away from sqrt(d). owkg chooses
+    mu so that the mean after the cut is exactly sqrt(alpha); a fact therefore survives with probability
+    alpha. All answers share the query entity, so the number of missing answers is over-dispersed.
 
     Attributes:
-        spread: standard deviation before the cut, in [1e-6, 10]; published: 0.2.
+        spread: standard deviation before the cut, in [1e-6, 10]. Default 0.2, as published.
     """
 
     spread: float = 0.2
@@ -47,13 +48,14 @@ class NodeBased:
 
 @dataclass(frozen=True)
 class PopularityBased:
-    """The odds that the j-th most popular of a query's N answers is missing grow like j ** exponent.
+    """Model in which the odds that a query's j-th most popular answer is missing grow like j ** exponent.
 
-    Popular entities are written down first. The scale of the odds is chosen so that the mean over the
-    N answers is exactly beta.
+    It describes graphs in which facts about popular entities are recorded first. The scale of the odds is
+    chosen so that the mean over the N answers is exactly beta.
 
     Attributes:
-        exponent: in [-100, 100]; 0 is `Independent`; 1: odds inversely proportional to a Zipf popularity 1/j.
+        exponent: exponent in [-100, 100]. 0 equals `Independent`; with 1, the odds are inversely proportional
+            to a Zipf popularity 1/j. Default 1.
     """
 
     exponent: float = 1.0
@@ -64,10 +66,10 @@ class PopularityBased:
 
 @dataclass(frozen=True)
 class RelationBased:
-    """A fact survives with its relation's probability, N(mu, spread) cut to [0, 1].
+    """Model in which a fact survives with its relation's probability, N(mu, spread) cut to [0, 1].
 
     Attributes:
-        spread: standard deviation before the cut, in [1e-6, 10].
+        spread: standard deviation before the cut, in [1e-6, 10]. Default 0.2.
     """
 
     spread: float = 0.2
@@ -82,21 +84,21 @@ MissingModel = Independent | NodeBased | PopularityBased
 
 
 def _root(gap: Callable, reach: float, sparsity: np.ndarray, *more: np.ndarray) -> np.ndarray:
-    """Where the increasing function `gap(x, sparsity, *more)` is 0, |x| <= reach."""
+    """Root of the increasing function `gap(x, sparsity, *more)` in |x| <= reach."""
     from scipy.optimize import elementwise  # slow to import; few need it
 
     found = elementwise.find_root(gap, (-reach, reach), args=(np.asarray(sparsity), *more))
-    # So close to 0 or 1 that float64 has no parameter for it.
-    solvable = "such that the missing-fact model has a parameter for it"
+    # The sparsity may be so close to 0 or 1 that float64 has no parameter for it.
+    solvable = "far enough from 0 and 1 for the missing-fact model to have a parameter"
     checks.require("sparsity", np.broadcast_to(sparsity, np.shape(found.x)), found.success, solvable)
     return np.asarray(found.x)
 
 
 def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
-    """mu such that N(mu, spread) cut to [0, 1] has mean sqrt(1 - sparsity).
+    """mu for which N(mu, spread) cut to [0, 1] has mean sqrt(1 - sparsity).
 
     With G(z) = E[max(Z - z, 0)], Z standard normal, the cut variable has mean
-    spread (G(-mu/spread) - G((1-mu)/spread)), increasing in mu. Shapes are those of `sparsity`.
+    spread (G(-mu/spread) - G((1-mu)/spread)), increasing in mu. The result has the shape of `sparsity`.
     """
 
     def excess(z: Float[np.ndarray, "..."] | np.floating) -> Any:
@@ -111,12 +113,13 @@ def node_location(sparsity: np.ndarray, spread: float) -> np.ndarray:
 def popularity_probabilities(
     sparsity: np.ndarray, num_answers: np.ndarray, exponent: float, size: int
 ) -> np.ndarray:
-    """P(missing) of each answer, most popular first, `[*grid, size]`; mean beta over the first N.
+    """P(missing) of each answer, most popular first, `[*grid, size]`; its mean over the first N is beta.
 
     Args:
-        sparsity, num_answers: beta and N, shape `[*grid]`.
-        exponent: of `PopularityBased`.
-        size: length of the answer axis; entries from N on are 1 (never in the test set).
+        sparsity: beta, shape `[*grid]`.
+        num_answers: N, shape `[*grid]`.
+        exponent: exponent of `PopularityBased`.
+        size: length of the answer axis. Entries from N on are 1 (never in the test set).
     """
     slope = exponent * np.log(np.arange(1, size + 1))
     reach = np.abs(slope).max() + 700

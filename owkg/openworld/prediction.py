@@ -1,6 +1,6 @@
-"""How a model orders the candidates: two models, each one frozen dataclass.
+"""Models of how a predictor orders the candidates: two frozen dataclasses.
 
-`strength` means the same in both: the probability that an answer is put ahead of every non-answer.
+`strength` has the same meaning in both: the probability that an answer is ranked above every non-answer.
 """
 
 from dataclasses import dataclass
@@ -16,18 +16,19 @@ from owkg import checks
 
 @dataclass(frozen=True)
 class Classification:
-    """Each candidate is classified; positives precede negatives, the order inside a class is random.
+    """Model that classifies each candidate; positives precede negatives, in random order within each class.
 
-    An answer is positive with probability `strength`; no non-answer is (Yang et al. 2022, section 4).
+    An answer is positive with probability `strength`; non-answers are never positive (Yang et al. 2022,
+    section 4).
     """
 
 
 @dataclass(frozen=True)
 class Score:
-    """Answers score N(mu, 1), non-answers N(0, 1), and candidates are ranked by score.
+    """Model that ranks candidates by score: N(mu, 1) for answers, N(0, 1) for non-answers.
 
-    The "more realistic modelling" that Yang et al. (2022) leave open: errors are graded, and the strong
-    answers of one query are strong against the missing ones too. mu follows from `strength` by `shift`.
+    Yang et al. (2022) leave this "more realistic modelling" open: errors are graded, and a strong answer of a
+    query also beats its missing answers. `shift` computes mu from `strength`.
     """
 
 
@@ -39,13 +40,13 @@ PredictionModel = Classification | Score
 def shift(strength: ArrayLike, num_non_answers: ArrayLike) -> np.ndarray:
     """mu for which a N(mu, 1) score beats all of n standard normal scores with probability `strength`.
 
-    Solves E[Phi(mu + Z)^n] = strength, Z standard normal; strength 1/(n+1) gives mu = 0. Arguments broadcast.
+    Solves E[Phi(mu + Z)^n] = strength, Z standard normal. Strength 1/(n+1) gives mu = 0. Arguments broadcast.
 
     Raises:
-        ValueError: at strength 0 or 1, where no finite mu exists.
+        ValueError: if a strength is 0 or 1, where no finite mu exists.
     """
     strength, n = np.broadcast_arrays(np.asarray(strength, np.float64), num_non_answers)
-    expected = "in (0, 1) when scores rank (given missing, and given test, too)"
+    expected = "in (0, 1) under the score model, also given missing and given in the test set"
     checks.require("strength", strength, (strength > 0) & (strength < 1), expected)
     nodes = np.linspace(-9.0, 9.0, 361)
     weights = np.exp(-(nodes**2) / 2)

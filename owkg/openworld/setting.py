@@ -1,8 +1,9 @@
-"""One open-world query, or a grid of them: what theory and simulation agree to talk about.
+"""Open-world query, or a grid of queries: the setting that theory and simulation share.
 
 A query has `num_answers` (N) true answers outside the training set. Each is missing from the test set with
-probability `sparsity` (beta). The model classifies each answer as positive with probability `strength`
-(ell); `correlation` (rho) ties "missing" to "positive". There are `num_entities` candidates in all.
+probability `sparsity` (beta). The model classifies each answer as positive with probability `strength` (l).
+`correlation` (rho) is the correlation between "missing" and "positive". There are `num_entities` candidates
+in all.
 """
 
 from collections.abc import Mapping
@@ -16,14 +17,15 @@ from numpy.typing import ArrayLike
 from owkg import checks
 from owkg.errors import ArgumentError
 
-# Rounding in the bounds themselves, as a share of the interval: so close counts as on the bound.
+# Rounding error of the bounds, as a share of the interval. A value this close counts as on the bound.
 _ROUNDING = 1e-12
 
 
 class World(TypedDict):
-    """Keyword arguments that describe a query, whatever the model; numbers or arrays that broadcast.
+    """Keyword arguments that describe a query independently of any model; numbers or arrays that broadcast.
 
-    sparsity: beta, P(an answer is missing), in (0, 1). num_answers: N, full-test answers, at least 1.
+    sparsity: beta, P(an answer is missing), in (0, 1).
+    num_answers: N, number of full-test answers, at least 1.
     num_entities: candidates before filtering, above `num_answers`.
     """
 
@@ -33,10 +35,10 @@ class World(TypedDict):
 
 
 class SettingArguments(World):
-    """Keyword arguments that describe a query and one model, checked by `grid`.
+    """Keyword arguments that describe a query and one model, checked by `grid`; includes `World`.
 
-    strength: l, P(an answer is classified positive), in [0, 1]. correlation: rho between "missing" and
-    "positive", inside `feasible_correlation`; 0 when left out. And those of `World`.
+    strength: l, P(an answer is classified positive), in [0, 1].
+    correlation: rho between "missing" and "positive", inside `feasible_correlation`. Default 0.
     """
 
     strength: ArrayLike
@@ -44,10 +46,10 @@ class SettingArguments(World):
 
 
 class PairArguments(SettingArguments):
-    """Keyword arguments that describe a query and two models that meet it, checked by `pair`.
+    """Keyword arguments that describe a query and two models, checked by `pair`; includes `SettingArguments`.
 
-    other_strength: l of the second model. other_correlation: its rho; that of the first when left out or
-    None. And those of `SettingArguments`.
+    other_strength: l of the second model, in [0, 1].
+    other_correlation: rho of the second model. Default: rho of the first model.
     """
 
     other_strength: ArrayLike
@@ -55,7 +57,7 @@ class PairArguments(SettingArguments):
 
 
 class Setting(NamedTuple):
-    """A grid of open-world queries; every field an array of the one shape `[*grid]`."""
+    """Grid of open-world queries; every field is an array of the same shape `[*grid]`."""
 
     strength: Any
     sparsity: Any
@@ -69,11 +71,11 @@ class Setting(NamedTuple):
         return np.shape(self.num_answers)
 
     def arguments(self) -> SettingArguments:
-        """The keyword arguments that make this setting."""
+        """Keyword arguments that make this setting."""
         return SettingArguments(**self._asdict())
 
     def conditional_strengths(self) -> tuple[Any, Any]:
-        """(l1, l2) of this checked setting, free of rounding at the ends of the feasible interval."""
+        """(l1, l2) of this checked setting, without rounding errors at the ends of the feasible interval."""
         both = conditional_strengths(self.strength, self.sparsity, self.correlation)
         return both if checks.is_traced(*both) else tuple(np.clip(p, 0, 1) for p in both)
 
@@ -88,11 +90,11 @@ def conditional_strengths(
     Args:
         strength: l, P(positive).
         sparsity: beta, P(missing), in (0, 1).
-        correlation: rho of the two indicators. Values outside `feasible_correlation` give numbers
-            outside [0, 1]; the public functions refuse them before they come here.
+        correlation: rho between the two indicators. Values outside `feasible_correlation` give results
+            outside [0, 1]; the public functions raise an error for them before this call.
 
     Returns:
-        (l1, l2), broadcast; NumPy arrays for concrete arguments, traced arrays for traced ones.
+        (l1, l2), broadcast; NumPy arrays for concrete arguments, traced arrays for traced arguments.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), section 4.3.
@@ -100,7 +102,7 @@ def conditional_strengths(
     xp = checks.library_of(strength, sparsity, correlation)
     given: Any = (strength, sparsity, correlation)
     l, beta, rho = map(np.asarray, given) if xp is np else given
-    # The slope of the square root is infinite at strength 0 and 1, where there is nothing to correlate.
+    # The square root has an infinite slope at strength 0 and 1, where correlation has no meaning.
     degenerate = (l == 0) | (l == 1)
     spread = xp.where(degenerate, 0, xp.sqrt(xp.where(degenerate, 1, l * (1 - l))))
     odds = (1 - beta) / beta
@@ -111,10 +113,10 @@ def feasible_correlation(strength: ArrayLike, sparsity: ArrayLike) -> tuple[Any,
     """(lowest, highest) correlation for which both conditional strengths are probabilities, broadcast.
 
     With a = l/(1-l) and b = beta/alpha:  -min(sqrt(a b), 1/sqrt(a b)) <= rho <= min(sqrt(a/b), sqrt(b/a)).
-    A strength of 0 or 1 leaves nothing to correlate: every rho in [-1, 1] gives l1 = l2 = l.
+    At strength 0 or 1 correlation has no meaning: every rho in [-1, 1] gives l1 = l2 = l.
 
     Raises:
-        ValueError: if the strength leaves [0, 1], or the sparsity (0, 1).
+        ValueError: if the strength is outside [0, 1] or the sparsity outside (0, 1).
 
     Examples:
         >>> low, high = feasible_correlation(0.5, 0.5)
@@ -129,7 +131,7 @@ def feasible_correlation(strength: ArrayLike, sparsity: ArrayLike) -> tuple[Any,
     inner = np.where(degenerate, 0.5, strength)
     root_a = np.sqrt(inner / (1 - inner))
     root_b = np.sqrt(sparsity / (1 - sparsity))
-    with np.errstate(over="ignore", divide="ignore"):  # of subnormal numbers; the minimum is right
+    with np.errstate(over="ignore", divide="ignore"):  # for subnormal numbers; the minimum is right
         low = -np.minimum(root_a * root_b, 1 / (root_a * root_b))
         high = np.minimum(root_a / root_b, root_b / root_a)
     return np.where(degenerate, -1.0, low)[()], np.where(degenerate, 1.0, high)[()]
@@ -152,7 +154,7 @@ def _check_correlation(values: dict[str, np.ndarray], name: str) -> None:
 
 
 def broadcast(array: ArrayLike, shape: tuple[int, ...]) -> Any:
-    """`array` of the given shape; a NumPy view unless it is traced."""
+    """`array` in the given shape; a NumPy view unless it is traced."""
     return checks.library_of(array).broadcast_to(array, shape)
 
 
@@ -165,13 +167,13 @@ def grid(
     correlation: ArrayLike = 0.0,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Setting:
-    """The five numbers of a query (see `SettingArguments`), checked and broadcast to one shape.
+    """Setting of the five numbers of a query (see `SettingArguments`), checked and broadcast to one shape.
 
-    `names`: what error messages call an argument, where that is not its own name.
+    `names` maps arguments to the names that error messages use for them.
 
     Raises:
-        ValueError: if an argument leaves its interval, the correlation is not feasible, or the shapes
-            do not broadcast. Traced arguments (under `jax.grad` and the like) are not checked.
+        ValueError: if an argument is out of range, the correlation is not feasible, or the shapes do not
+            broadcast. Traced arguments (under `jax.grad` and similar) are not checked.
     """
     given = {
         "strength": (strength, partial(checks.real, low=0, high=1)),
@@ -184,7 +186,7 @@ def grid(
         k: v if checks.is_traced(v) else checked(names.get(k, k), v) for k, (v, checked) in given.items()
     }
     if not checks.is_traced(sparsity):
-        # Below the smallest normal number, quotients of it overflow.
+        # Dividing by a number below the smallest normal one overflows.
         values["sparsity"] = np.maximum(values["sparsity"], np.finfo(np.float64).tiny)
     shape = checks.common_shape(**{names.get(k, k): v for k, v in values.items()})
     if not checks.is_traced(num_answers, num_entities):
@@ -207,10 +209,11 @@ def pair(
     other_correlation: ArrayLike | None = None,
     **world: Unpack[World],
 ) -> tuple[Setting, Setting]:
-    """Two models in one world, as two `Setting`s of one shape, from `PairArguments`.
+    """Settings of two models in the same world, with one shape, from `PairArguments`.
 
     Raises:
-        ValueError: as `grid`; the second model's arguments are named `other_strength`, `other_correlation`.
+        ValueError: as `grid`; messages name the second model's arguments `other_strength` and
+            `other_correlation`.
     """
     one = grid(strength=strength, correlation=correlation, **world)
     names = {"strength": "other_strength"}

@@ -1,4 +1,4 @@
-"""The figures of an audit: its leaderboard, what sparsities imply, and where the order of a pair turns."""
+"""Figures of an audit: its leaderboard, the values that sparsities imply, and the map of a pair of models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from owkg.auditing import Audit
 
 PARTS = ("ladder", "sparsity", "map")
-"""What `audit_figure` draws: the leaderboard, the implied metric over sparsity, the map of a pair."""
+"""Parts that `audit_figure` draws: the leaderboard, the implied metric over sparsity, the map of a pair."""
 
 _SEEN, _IMPLIED, _OTHER = COLOURS[0], COLOURS[1], "0.6"
 _MAP = ("#D55E00", "#F2F2F2", "#0072B2")
-# Of the map, the differences of correlations that are shown.
+# Differences of correlations that the map shows.
 _CORRELATION = 0.2
 _WIDTHS = {"ladder": 5.2, "sparsity": 4.0, "map": 4.0}  # inches
-# First words of a verdict, and the look of the link between two neighbours.
+# First words of a verdict, and the style of the link between two neighbours.
 _LINKS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("holds if", {"ls": (0, (3, 2)), "color": "0.25"}),
     ("reversed if", {"ls": (0, (3, 2)), "color": "#B00020"}),
@@ -44,16 +44,16 @@ def audit_figure(
     average: str | None = None,
     pair: tuple[str, str] | None = None,
 ) -> "matplotlib.figure.Figure":
-    """The figures of an audit at one metric, side by side.
+    """Figures of an audit for one metric, side by side.
 
     - `ladder`: the models, best first, with their intervals; diamonds are the complete-test values that the
-      stated sparsity implies. The link between two neighbours has their verdict. It is solid if the order
+      stated sparsity implies. The link between two neighbours shows their verdict. It is solid if the order
       holds whatever is missing or under the stated range, and red if it is reversed. It is dashed if the
       order is open, or if the verdict rests on an assumption that was not stated.
-    - `sparsity`: the complete-test value that each sparsity implies, with bands for the pair; a dotted line
-      where the order of the pair breaks, the stated range in grey.
+    - `sparsity`: the complete-test value that each sparsity implies, with bands for the pair. A dotted line
+      marks where the order of the pair breaks, and the stated range is grey.
     - `map`: the probability that the first of the pair is better on the complete test, by sparsity and
-      difference of correlations; a frame around the stated range.
+      difference of correlations. A frame surrounds the stated range.
 
     Args:
         found: result of `owkg.audit`.
@@ -184,7 +184,7 @@ def _sparsity(
             broken, 0.02, f" breaks at {broken:.2f}", transform=across, fontsize=7.5, rotation=90, ha="right"
         )
     panel.set(xlabel="sparsity: share of the answers that is missing", ylabel=f"{metric}, complete test")
-    panel.set_title("What a sparsity implies", loc="left")
+    panel.set_title("Which value does each sparsity imply?", loc="left")
     label_ends(panel, last)
 
 
@@ -197,7 +197,7 @@ def _map(box: pl.DataFrame, found: "Audit", pair: tuple[str, str], panel: "matpl
     x = np.array([float(name) for name in wide.columns[1:]])
     y = wide["correlation_difference"].to_numpy()
     values = wide.drop("correlation_difference").cast(pl.Float64).fill_null(np.nan).to_numpy()
-    # Where nothing is feasible, the panel stays white.
+    # The panel stays white where no combination is feasible.
     shades = LinearSegmentedColormap.from_list("audit", _MAP)
     image = panel.pcolormesh(
         x, y, np.ma.masked_invalid(values), cmap=shades, vmin=0, vmax=1, shading="nearest", rasterized=True

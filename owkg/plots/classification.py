@@ -1,4 +1,4 @@
-"""A figure of triple classification: ROC and precision-recall curves."""
+"""Figure of triple classification: ROC and precision-recall curves."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,15 +13,15 @@ from owkg.plots.figure import COLOURS, figure, save_figure
 if TYPE_CHECKING:
     import matplotlib.figure
 
-# Points of a line: more cannot be seen.
+# Points of a line; more would not be visible.
 _POINTS = 2000
 
 
 def classification_figure(triples: pl.DataFrame, path: Path) -> None:
-    """The figure of `classification_curves`, written to `path`: .png, .pdf or .svg.
+    """Writes the figure of `classification_curves` to `path`, a .png, .pdf or .svg file.
 
     Raises:
-        ValueError: as `classification_curves`; or for another suffix.
+        ValueError: as `classification_curves`, or if `path` has another suffix.
     """
     if path.suffix not in (".png", ".pdf", ".svg"):
         raise ArgumentError("path", f"must end in .png, .pdf or .svg, got {path.name!r}.")
@@ -29,7 +29,7 @@ def classification_figure(triples: pl.DataFrame, path: Path) -> None:
 
 
 def classification_curves(triples: pl.DataFrame) -> "matplotlib.figure.Figure":
-    """ROC and precision-recall curves of each model, with points where its thresholds are.
+    """ROC and precision-recall curves of each model, with points at its thresholds.
 
     Args:
         triples: the `triples` of `owkg.classify`, or scored triples with the columns `label` and `score`, and
@@ -48,7 +48,7 @@ def classification_curves(triples: pl.DataFrame) -> "matplotlib.figure.Figure":
         for i, (name, part) in enumerate(models.items()):
             positive = (part["label"] == "positive").to_numpy()
             if not 0 < positive.sum() < len(positive):
-                raise ArgumentError("triples", "must hold positive and other triples to draw a curve of.")
+                raise ArgumentError("triples", "must hold positive and negative triples to draw a curve.")
             found = curve(part["score"].to_numpy(), positive)
             true, false = found.true / found.true[-1], found.false / found.false[-1]
             precision = found.true / (found.true + found.false)

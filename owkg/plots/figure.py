@@ -1,4 +1,4 @@
-"""The look of the figures, and how they are saved."""
+"""Style of the figures, and how they are saved."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-# Okabe and Ito's colours, told apart by colour-blind readers too.
+# Okabe and Ito's colours, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
-# Of the files of a figure.
+# Suffixes of the files of a figure.
 SUFFIXES = (".png", ".svg", ".pdf")
 # Dots per inch of a picture in a notebook.
 _SCREEN = 110
@@ -34,17 +34,17 @@ _STYLE: Any = {
     "legend.frameon": False,
     "pdf.fonttype": 42,
     "savefig.dpi": 160,
-    "svg.hashsalt": "owkg",  # of the names inside an .svg, else drawn anew
+    "svg.hashsalt": "owkg",  # for the names inside an .svg, which are random otherwise
 }
-# What is said of a file beside its picture: no date, so that equal figures are equal to the byte.
+# Metadata of each file, without a date, so that equal figures give equal bytes.
 _SAID: dict[str, dict[str, None]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
 
 
 @contextmanager
 def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Iterator[tuple]:
-    """Yields (figure, axes) in the project's style, drawn without a screen; `size` is in inches.
+    """Context with (figure, axes) in the project's style, drawn without a screen; `size` is in inches.
 
-    `options` are those of `matplotlib.pyplot.subplots`.
+    `options` are passed to `matplotlib.pyplot.subplots`.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -53,7 +53,7 @@ def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -
     with mpl.rc_context(_STYLE):
         fig = Figure(figsize=size)
         FigureCanvasAgg(fig)
-        # IPython shows figures of pyplot only; this one is none of its.
+        # IPython shows only figures of pyplot, and this one is not.
         vars(fig)["_repr_png_"] = partial(_png, fig)
         yield fig, fig.subplots(rows, columns, **options)
 
@@ -61,14 +61,13 @@ def figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -
 def save_figure(
     fig: "matplotlib.figure.Figure", path: str | PathLike[str], *, dpi: float | None = None
 ) -> list[Path]:
-    """The files of a figure, written: one for a path that ends in .png, .svg or .pdf, otherwise all three.
+    """Writes a figure: one file for a path that ends in .png, .svg or .pdf, otherwise all three.
 
-    Equal figures give equal bytes: no file holds a date or a random name.
+    Equal figures give equal bytes, because no file holds a date or a random name.
 
     Args:
         fig: figure to write, for example one that `owkg.plots.values` returns.
-        path: file to write (.png, .svg or .pdf), or the stem of three files. Folders are made where they are
-            missing.
+        path: file to write (.png, .svg or .pdf), or the stem of three files. Missing folders are made.
         dpi: dots per inch of a .png. Default: 160.
 
     Returns:
@@ -82,7 +81,7 @@ def save_figure(
     path = Path(path)
     paths = [path] if path.suffix in SUFFIXES else [path.with_name(path.name + end) for end in SUFFIXES]
     for one in paths:
-        # Made in memory: where the disk is full, what writes PDF does not say so.
+        # Made in memory, because the PDF writer does not report a full disk.
         content = BytesIO()
         with mpl.rc_context(_STYLE):
             more: dict[str, Any] = {} if dpi is None else {"dpi": dpi}
@@ -93,7 +92,7 @@ def save_figure(
 
 
 def _png(fig: "matplotlib.figure.Figure") -> bytes:
-    """The picture that a notebook shows of a figure."""
+    """PNG bytes that a notebook shows for a figure."""
     content = BytesIO()
     fig.savefig(content, format="png", dpi=_SCREEN)
     return content.getvalue()
@@ -102,9 +101,9 @@ def _png(fig: "matplotlib.figure.Figure") -> bytes:
 def label_ends(
     panel: "matplotlib.axes.Axes", ends: Sequence[tuple[float, float, str, Any]], *, size: float = 7.5
 ) -> None:
-    """Names at the right ends of lines, moved apart where they would overlap.
+    """Writes names at the right ends of lines, moved apart if they would overlap.
 
-    `ends` are (y, x, name, colour) of each line. The limits of the panel must be set.
+    `ends` holds (y, x, name, colour) of each line. The limits of the panel must be set.
     """
     low, high = panel.get_ylim()
     height: float = panel.get_window_extent().height / panel.figure.dpi * 72  # points
@@ -113,7 +112,7 @@ def label_ends(
     order = sorted(ends, key=lambda end: end[0])
     for y, *_ in order:
         placed.append(max(y, placed[-1] + least) if placed else y)
-    # Pushed up together, they go down by as much as they were moved in the mean.
+    # The loop pushes names up only, so they are moved back down by their mean shift.
     shift = float(np.mean([at - end[0] for at, end in zip(placed, order, strict=True)])) if placed else 0.0
     for at, (_, x, name, colour) in zip(placed, order, strict=True):
         panel.annotate(
@@ -141,6 +140,6 @@ def panel_grid(count: int) -> tuple[int, int]:
 
 
 def blank_panels(axes: np.ndarray, used: int) -> None:
-    """Takes away the panels beyond the first `used` ones."""
+    """Hides the panels after the first `used` ones."""
     for panel in list(axes.flat)[used:]:
         panel.remove()

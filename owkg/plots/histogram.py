@@ -1,4 +1,4 @@
-"""Where the ranks of a model lie, beside where those of a random ranking would."""
+"""Histograms of a model's ranks, compared with the ranks of a random ranking."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,10 +9,11 @@ from jaxtyping import Float, Int
 from owkg.metrics import Tasks
 from owkg.plots.figure import COLOURS, blank_panels
 
-# Up to here every rank has a bin of its own; above, bins are octaves: 1, 2-3, 4-7, 8-15, ...
+# Largest number of candidates at which every rank has a bin of its own; otherwise bins are octaves: 1, 2-3,
+# 4-7, 8-15, ...
 _FEW_RANKS = 24
 
-# Shares of tied tasks above which both ends of the ties are drawn.
+# Share of tied tasks above which both ends of the ties are drawn.
 _MANY_TIES = 0.01
 
 
@@ -20,9 +21,9 @@ class Histogram(NamedTuple):
     """Shares of the tasks' weight in bins of ranks: edges[i] <= rank < edges[i + 1].
 
     Attributes:
-        realistic: of the mean of the optimistic and the pessimistic rank.
-        optimistic, pessimistic: of the two ends of the ties.
-        random: expected when every rank is uniform on 1 .. its number of candidates.
+        realistic: shares of the mean of the optimistic and the pessimistic rank.
+        optimistic, pessimistic: shares of the two ends of the ties.
+        random: expected shares if every rank is uniform on 1 .. its number of candidates.
         tied: share of the tasks whose two ends differ.
     """
 
@@ -34,9 +35,9 @@ class Histogram(NamedTuple):
 
 
 def rank_edges(candidates: int) -> Int[np.ndarray, "edges"]:
-    """Edges of the bins for ranks 1 .. `candidates`: every rank one when there are few, else octaves.
+    """Edges of the bins for ranks 1 .. `candidates`: one bin for each rank if there are few, else octaves.
 
-    Octaves are of one width on a logarithmic axis, so that shares compare.
+    Octaves have equal widths on a logarithmic axis, so that their shares can be compared.
 
     Examples:
         >>> rank_edges(3), rank_edges(100)
@@ -48,7 +49,7 @@ def rank_edges(candidates: int) -> Int[np.ndarray, "edges"]:
 
 
 def binned_ranks(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
-    """The histogram of the ranks of `tasks`, which lie below the last of the edges, increasing from 1.
+    """Histogram of the ranks of `tasks`; edges increase from 1 and end above the largest rank.
 
     Examples:
         >>> from owkg.metrics import tasks
@@ -76,9 +77,10 @@ def binned_ranks(tasks: Tasks, edges: Int[np.ndarray, "edges"]) -> Histogram:
 
 
 def draw_histograms(models: Mapping[str, Tasks], axes: np.ndarray) -> None:
-    """One panel a model: bars of realistic ranks, a line for random ranking, thin lines for many ties.
+    """Draws a panel for each model: bars for realistic ranks and a line for random ranking.
 
-    `axes` may have more panels than there are models.
+    If many tasks are tied, thin lines show both ends of the ties. `axes` may have more panels than there are
+    models.
     """
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -109,7 +111,7 @@ def draw_histograms(models: Mapping[str, Tasks], axes: np.ndarray) -> None:
     weighted = any(tasks.weight is not None for tasks in models.values())
     for panel in axes[:, 0]:
         panel.set_ylabel(f"share of the {'weight' if weighted else 'tasks'}")
-    # The panel with the most lines explains them all.
+    # The panel with the most lines has the legend for all panels.
     most = int(np.argmax([histogram.tied > _MANY_TIES for histogram in found.values()]))
     axes.flat[most].legend(fontsize=8)
     blank_panels(axes, len(found))

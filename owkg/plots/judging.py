@@ -1,7 +1,7 @@
-"""Figures of rankings under other judgements: by pool depth, by share of the queries, by test set.
+"""Figures of rankings under different judgements: by pool depth, by share of the queries, by test set.
 
-Every figure takes a plain table, so that published numbers and those of a study are drawn alike. A column
-`panel`, where there is one, makes a panel of each of its values, in the order of their first rows.
+Every figure takes a plain table, so that it can draw published numbers and the numbers of a study. If the
+table has a column `panel`, each of its values gets a panel, in the order of their first rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,28 +26,28 @@ _MARKERS = "os^DvPX"
 _STYLES = ("-", "--", ":", "-.")
 _REAL = (-np.inf, np.inf)
 _TAU = (-1.0, 1.0)
-# Names of `sparse_against_full`, and of its drawing.
+# Column names of `sparse_against_full`, and the names that its drawing uses.
 _OLD = {"full": "first", "sparse": "second"}
 _ENDS = ("_lower", "_upper")
-_MANY = 4  # panels; more are drawn smaller, in two rows
+_MANY = 4  # panels; more panels are smaller, in two rows
 
 
 def depth_figure(
     table: pl.DataFrame, stem: Path, *, xlabel: str = "pool depth", ylabel: str = "Kendall's tau"
 ) -> list[Path]:
-    """Agreement of rankings by pool depth, a line a metric: Figures 4 and 5 of Zhou et al. (2022).
+    """Agreement of rankings by pool depth, a line for each metric: Figures 4 and 5 of Zhou et al. (2022).
 
     Args:
-        table: columns metric, depth, tau, and panel if there are several; with lower and upper, the ends of
-            intervals, drawn as bands. A null tau, of a ranking that is all ties, is a gap.
-        stem: of the files.
-        xlabel, ylabel: of the axes.
+        table: columns metric, depth and tau; panel, if there are several; and lower and upper, the ends of
+            intervals, which are drawn as bands. A null tau, of a ranking in which all systems tie, is a gap.
+        stem: path of the files without suffix.
+        xlabel, ylabel: labels of the axes.
 
     Returns:
         The paths written: .png, .svg and .pdf.
 
     Raises:
-        ValueError: if a column is missing, or a number of it is none or out of its range.
+        ValueError: if a column is missing, or one of its numbers is missing or out of range.
         OSError: if the files cannot be written.
     """
     checked = _checked(table, {"depth": (0, np.inf)}, {"tau": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
@@ -61,10 +61,10 @@ def stability_figure(
     xlabel: str = "share of the queries",
     ylabel: str = "Kendall's tau with all queries",
 ) -> list[Path]:
-    """Agreement of the ranking by some queries with that by all, a line a metric, its spread as a band.
+    """Agreement of rankings by some queries with the ranking by all, a line with a band for each metric.
 
-    `table`: columns metric, share, mean, and panel if there are several; with lower and upper, the ends of
-    the band. A null is a gap. All else as in `depth_figure`.
+    `table` has the columns metric, share and mean; panel, if there are several; and lower and upper, the ends
+    of the band. A null is a gap. The other arguments, results and errors are as in `depth_figure`.
     """
     checked = _checked(table, {"share": (0, 1)}, {"mean": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
     return save_figure(_lines(checked, x="share", y="mean", xlabel=xlabel, ylabel=ylabel), stem)
@@ -73,11 +73,11 @@ def stability_figure(
 def asl_figure(
     table: pl.DataFrame, stem: Path, *, alpha: float = 0.05, xlabel: str = "pairs of systems"
 ) -> list[Path]:
-    """p-values of all pairs from the largest to the smallest, a curve a metric: the lower, the more it tells.
+    """P-values of all pairs from the largest to the smallest, a curve for each metric; lower is better.
 
-    Beside each metric, the area under its curve (the mean p-value) and the share of pairs below `alpha`, in
-    (0, 1), which is drawn as a line. `table`: a row a pair, columns metric, p_value, and panel if there are
-    several. All else as in `depth_figure`.
+    The legend gives the area under each curve (the mean p-value) and the share of pairs below `alpha`, in (0,
+    1), which is drawn as a line. `table` has a row for each pair with the columns metric, p_value, and panel,
+    if there are several. The other arguments, results and errors are as in `depth_figure`.
 
     References:
         Sakai (SIGIR 2006), "Evaluating evaluation metrics based on the bootstrap".
@@ -98,18 +98,19 @@ def asl_figure(
         panel.axhline(level, color="0.5", lw=0.8, ls=(0, (1, 1)))
         most = max(map(len, curves.values()))
         panel.set(xlabel=xlabel, ylabel="p-value", ylim=(-0.02, 1.02), xlim=(-0.01 * most, most))
-        # The curves fall from the upper left, so this corner is the emptiest.
+        # The curves fall from the upper left, so the upper right corner is the emptiest.
         panel.legend(fontsize=7, loc="upper right")
 
     return save_figure(_panels(checked, draw, size=(4.6, 3.6)), stem)
 
 
 def ranking_figure(table: pl.DataFrame, stem: Path) -> list[Path]:
-    """Ranks of the systems on several qrels side by side, the best on top, a line a system.
+    """Ranks of the systems on several qrels side by side, the best at the top, a line for each system.
 
-    Tied systems share the mean of their ranks, and are named together. `table`: columns qrels, system,
-    value (larger is better), and panel if there are several; every system once in each qrels, in the order of
-    their first rows. All else as in `depth_figure`.
+    Tied systems share the mean of their ranks, and are named together. `table` has the columns qrels, system,
+    value (larger is better), and panel, if there are several. Every system must occur once in each qrels. The
+    qrels are in the order of their first rows. The other arguments, results and errors are as in
+    `depth_figure`.
     """
     checked = _checked(table, {"value": _REAL}, {}, "qrels", "system")
     look = _looks(checked["system"], markers=True)
@@ -128,7 +129,7 @@ def ranking_figure(table: pl.DataFrame, stem: Path) -> list[Path]:
         panel.set_xticks(range(len(sets)), sets)
         panel.set_yticks([])
         panel.set(ylim=(len(ranks) + 0.5, 0.5), xlim=(-0.05, len(sets) - 0.95))
-        # The names stand there.
+        # The names of the systems are there.
         panel.spines["left"].set_visible(False)
 
     _once(checked, "qrels")
@@ -140,10 +141,11 @@ def ranking_figure(table: pl.DataFrame, stem: Path) -> list[Path]:
 def qrels_figure(
     table: pl.DataFrame, stem: Path, *, xlabel: str = "sparse test", ylabel: str = "full test"
 ) -> list[Path]:
-    """Metrics of systems on two qrels, a point a system: `sparse_against_full` of any two qrels, written.
+    """Metrics of systems on two qrels, a point for each system, written to files.
 
-    `table`: columns system, first, second, and panel if there are several; with first_lower, first_upper,
-    second_lower and second_upper, the ends of intervals. All else as in `depth_figure`.
+    The figure is `sparse_against_full` for any two qrels. `table` has the columns system, first and second;
+    panel, if there are several; and first_lower, first_upper, second_lower and second_upper, if there are
+    intervals. The other arguments, results and errors are as in `depth_figure`.
     """
     return save_figure(_against(table, xlabel, ylabel), stem)
 
@@ -151,22 +153,22 @@ def qrels_figure(
 def sparse_against_full(
     table: pl.DataFrame, *, xlabel: str = "complete test", ylabel: str = "incomplete test"
 ) -> "matplotlib.figure.Figure":
-    """Values on an incomplete test against those on the complete one, a point for each system.
+    """Values on an incomplete test plotted over values on the complete test, a point for each system.
 
-    Both axes have one scale, so that systems on the grey line have equal values. The title has Kendall's
-    tau-b of the two rankings; larger values are taken as better, and tau is the same where smaller ones are.
+    Both axes have one scale, so that systems on the grey line have equal values. The title gives Kendall's
+    tau-b of the two rankings. Larger values count as better; tau is the same if smaller values are better.
 
     Args:
         table: columns `system`, `full` and `sparse`; `panel`, if there are several metrics or test sets; and
             `full_lower`, `full_upper`, `sparse_lower` and `sparse_upper`, if there are intervals.
-        xlabel: label of the axis of `full`.
-        ylabel: label of the axis of `sparse`.
+        xlabel: label of the axis of `full`. Default "complete test".
+        ylabel: label of the axis of `sparse`. Default "incomplete test".
 
     Returns:
         The figure. Write it with `owkg.plots.save_figure`.
 
     Raises:
-        ValueError: if a column is missing, a number of it is not finite, or a panel lacks a system.
+        ValueError: if a column is missing, one of its numbers is not finite, or a panel lacks a system.
 
     Examples:
         >>> table = pl.DataFrame({"system": ["a", "b"], "full": [0.6, 0.8], "sparse": [0.4, 0.3]})
@@ -214,7 +216,7 @@ def _against(table: pl.DataFrame, xlabel: str, ylabel: str) -> "matplotlib.figur
 
 
 def _equal_axes(panel: "matplotlib.axes.Axes") -> None:
-    """The same limits on both axes, from 0 if no value is below it, and the line of equal values."""
+    """Sets equal limits on both axes, from 0 if no value is negative, and draws the line of equal values."""
     ends = np.array([panel.get_xlim(), panel.get_ylim()])
     low, high = float(ends.min()), float(ends.max())
     shown = [panel.dataLim.x0, panel.dataLim.y0]
@@ -225,7 +227,7 @@ def _equal_axes(panel: "matplotlib.axes.Axes") -> None:
 
 
 def _lines(table: pl.DataFrame, *, x: str, y: str, xlabel: str, ylabel: str) -> "matplotlib.figure.Figure":
-    """A line a metric, with a band where the table has its ends."""
+    """Figure with a line for each metric, and a band if the table has its ends."""
     keys = [name for name in ("panel", "metric", x) if name in table.columns]
     if (twice := table.select(keys).is_duplicated()).any():
         shown = ", ".join(map(str, table.filter(twice).select(keys).row(0)))
@@ -251,7 +253,7 @@ def _lines(table: pl.DataFrame, *, x: str, y: str, xlabel: str, ylabel: str) -> 
     if panels > _MANY:
         size = {"size": (2.5, 2.4), "grid": (2, -(-panels // 2))}
     fig = _panels(table, draw, **size, legend=True, sharey=True)
-    # One scale for all panels, so that their heights compare.
+    # All panels have one scale, so that their heights can be compared.
     low, high = fig.axes[0].get_ylim()
     fig.axes[0].set_ylim(max(low, -1.05), min(high, 1.05))
     if low < 0 < high:
@@ -270,7 +272,7 @@ def _panels(
     grid: tuple[int, int] | None = None,
     **shared: bool,
 ) -> "matplotlib.figure.Figure":
-    """A panel of each value of `panel`, and with `legend` one for all, at their side."""
+    """Figure with a panel for each value of `panel`, and with `legend` one legend for all at their side."""
     parts = _by(table, "panel") if "panel" in table.columns else {"": table}
     rows, columns = grid or panel_grid(len(parts))
     whole = (size[0] * columns + 1.5 * legend, size[1] * rows)
@@ -293,7 +295,7 @@ def _by(table: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
 
 
 def _looks(names: pl.Series, *, markers: bool = False) -> dict[str, dict[str, Any]]:
-    """Colour and line style of each name, and its marker: none looks like another among the first 28."""
+    """Colour, line style and marker of each name; the first 28 names all differ."""
     found = {}
     for i, name in enumerate(names.unique(maintain_order=True)):
         turn = i // len(COLOURS)
@@ -309,9 +311,9 @@ def _checked(
     gaps: Mapping[str, tuple[float, float]],
     *names: str,
 ) -> pl.DataFrame:
-    """`table`, which has columns of names and of numbers in their ranges; those of `gaps` may hold nulls.
+    """`table` with checked columns of names, and of numbers in their ranges; `gaps` may hold nulls.
 
-    Of `gaps`, the first must be there; the others come together or not at all.
+    The first of `gaps` is required. The table must have all others or none of them.
     """
     if not isinstance(table, pl.DataFrame) or table.is_empty():
         raise ArgumentError("table", f"must be a polars frame with rows, got {table!r}.")
@@ -335,7 +337,7 @@ def _checked(
 
 
 def _once(table: pl.DataFrame, *within: str) -> None:
-    """Raises unless every system stands once in each panel and each value of `within`."""
+    """Raises unless every system occurs once in each panel and each value of `within`."""
     keys = ["panel", *within] if "panel" in table.columns else list(within)
     systems = table["system"].n_unique()
     counted = table.group_by(*keys, maintain_order=True) if keys else [((), table)]

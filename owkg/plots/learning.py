@@ -1,4 +1,4 @@
-"""The learning curves of training runs."""
+"""Learning curves of training runs."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,21 +18,21 @@ _STYLES = ("-", "--", ":", "-.")
 def learning_curves(
     paths: pl.DataFrame | Mapping[str, pl.DataFrame], *, metric: str = "mrr", best: int | None = None
 ) -> "matplotlib.figure.Figure":
-    """Loss and validation metric along the training, a line for each run.
+    """Loss and validation metric during training, a line for each run.
 
     Args:
         paths: training path of a run (`Run.path`, or path.parquet of its folder), or the paths of several
-            runs by name. Columns: `epoch`, `step`, `loss`, and `valid_*` where something was validated.
-        metric: validation metric to draw, without `valid_`. Where the runs did not compute it, the first one
-            that they have is drawn.
-        best: step to mark, as a rule `Run.step`. Default: none.
+            runs by name. Columns: `epoch`, `step`, `loss`, and `valid_*` if the run was validated.
+        metric: validation metric to draw, without `valid_`. If the runs did not compute it, the first metric
+            that they have is drawn. Default "mrr".
+        best: step to mark, usually `Run.step`. Default: none.
 
     Returns:
-        The figure: the loss, and beside it the validation metric unless no run was validated. Write it with
-        `owkg.plots.save_figure`.
+        The figure: a panel for the loss, and a second one for the validation metric unless no run was
+        validated. Write it with `owkg.plots.save_figure`.
 
     Raises:
-        ValueError: if there is no path, or one lacks a column or a row.
+        ValueError: if there is no path, or a path lacks a column or has no rows.
 
     Examples:
         >>> path = pl.DataFrame({"step": [10, 20], "epoch": [1.0, 2.0], "loss": [3.0, 2.0]})
@@ -73,7 +73,7 @@ def learning_curves(
 
 
 def _validated(runs: Mapping[str, pl.DataFrame], metric: str) -> str | None:
-    """The column of the validation metric that is drawn."""
+    """Column of the validation metric to draw; None if no run was validated."""
     found = [name for path in runs.values() for name in path.columns if name.startswith(_VALID)]
     wanted = f"{_VALID}{metric}"
     return wanted if wanted in found else next(iter(found), None)

@@ -1,4 +1,4 @@
-"""A figure of the queries that metrics need, against their focus on the top."""
+"""Figure of the queries that metrics need, against their focus on the top ranks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +10,14 @@ _SETS = (("", "separate test sets", "-", "full"), ("_paired", "one test set", "-
 
 
 def focus_figure(metrics: Sequence[dict[str, Any]], frontier: Sequence[dict[str, Any]], path: Path) -> None:
-    """Draws required queries against focus: the least over weights that fall as a line, metrics as points.
+    """Draws required queries against focus: the minimum over decreasing weights as a line, metrics as points.
 
-    Points of which no number of queries suffices are left out.
+    Metrics for which no number of queries suffices are left out.
 
     Args:
-        metrics: of each its name (metric), focus, required_queries and required_queries_paired.
-        frontier: of each focus the same but the name.
-        path: .png, .pdf or .svg.
+        metrics: for each metric its name (metric), focus, required_queries and required_queries_paired.
+        frontier: for each focus its focus, required_queries and required_queries_paired.
+        path: file to write, .png, .pdf or .svg.
     """
     with figure(1, 1, (6.4, 4.0)) as (fig, panel):
         for colour, (ending, label, line, fill) in zip(COLOURS, _SETS, strict=False):

@@ -1,4 +1,4 @@
-"""PROBE over its parameters: a surface over sharpness and robustness, and which model leads where."""
+"""Figures of PROBE over its parameters: a surface over sharpness and robustness, and the leading model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     import matplotlib.figure
 
 SHARPNESS = tuple(2.0 ** (step / 2) for step in range(-8, 9))
-"""1/16 .. 16 in half octaves."""
+"""Sharpness of the figures: 1/16 .. 16 in half octaves."""
 
 ROBUSTNESS = tuple(round(0.1 * step, 1) for step in range(11))
-"""0 .. 1."""
+"""Robustness of the figures: 0 .. 1."""
 
 _RULE = Ties.REALISTIC
 
-# Of a light end and a middle one: dark lines and numbers can be read on all of it.
+# Colours from a light end to a middle tone, on which dark lines and numbers are legible.
 _SHADES = ("#F6FBFE", "#CFE7F5", "#8CC9EC", "#3E9FD3")
 _LINES = ("-", "--", "-.")
 
-# Points of a drawn surface for each computed one, along both axes.
+# Drawn points for each computed point of a surface, along both axes.
 _REFINED = 12
 
-# Contour lines of fewer points have no room for their number.
+# Contour lines with fewer points have no room for their number.
 _SHORT = 40
 
 
@@ -40,7 +40,7 @@ def probe_surface(
     The tasks need the popularity of their answers if a robustness is above 0.
 
     Raises:
-        ValueError: as `owkg.metrics.probe` and `evaluate`.
+        ValueError: as `owkg.metrics.probe` and `owkg.metrics.evaluate`.
     """
     chosen = [[probe(a, b) for a in sharpness] for b in robustness]
     found = evaluate(tasks, [s for row in chosen for s in row], ties=[_RULE], level=None)[_RULE]
@@ -65,7 +65,7 @@ def _sharpness_axis(panel: "matplotlib.axes.Axes") -> None:
 
 
 def _levels(low: float, high: float, most: int) -> list[float]:
-    """Round numbers between `low` and `high`, at most about `most`, none at the very edge."""
+    """Round numbers between `low` and `high`, at most about `most`, none at the edges."""
     from matplotlib.ticker import MaxNLocator
 
     margin = 0.01 * (high - low)
@@ -76,7 +76,7 @@ def _levels(low: float, high: float, most: int) -> list[float]:
 
 
 def _refined(values: Float[np.ndarray, "robustness sharpness"]) -> Float[np.ndarray, "y x"]:
-    """The surface at `_drawn_axes`, by cubic splines in robustness and the logarithm of sharpness."""
+    """Surface at `_drawn_axes`, by cubic splines in robustness and the logarithm of sharpness."""
     from scipy.interpolate import RectBivariateSpline
 
     x, y = _drawn_axes()
@@ -92,10 +92,10 @@ def _drawn_axes() -> tuple[Float[np.ndarray, "x"], Float[np.ndarray, "y"]]:
 def _contours(
     panel: "matplotlib.axes.Axes", values: Float[np.ndarray, "y x"], most: int, form: Callable[[float], str]
 ) -> None:
-    """Contour lines at round numbers, with the numbers on them."""
+    """Draws contour lines at round numbers, with the numbers on them."""
     if levels := _levels(float(values.min()), float(values.max()), most):
         lines = panel.contour(*_drawn_axes(), values, levels, colors="0.15", linewidths=0.7)
-        # In the middle of the longest line of each level, away from the edges.
+        # Each number is in the middle of the longest line of its level, away from the edges.
         longest = [max(segments, key=len, default=()) for segments in lines.allsegs]
         places = [line[len(line) // 2] for line in longest if len(line) > _SHORT]
         panel.clabel(lines, fontsize=8, inline_spacing=2, fmt=form, manual=places)
@@ -106,7 +106,7 @@ def draw_surfaces(
     axes: np.ndarray,
     fig: "matplotlib.figure.Figure",
 ) -> None:
-    """One heat map a model over `ROBUSTNESS` and `SHARPNESS`, in the same shades, with a colour bar."""
+    """Draws a heat map for each model over `ROBUSTNESS` and `SHARPNESS`, with one colour bar for all."""
     from matplotlib.colors import LinearSegmentedColormap
 
     shades = LinearSegmentedColormap.from_list("probe", _SHADES)
@@ -124,7 +124,7 @@ def draw_surfaces(
         panel.set_ylabel("robustness b")
     fig.colorbar(image, ax=axes, label="PROBE, realistic ranks", pad=0.02, aspect=30)
     blank_panels(axes, len(surfaces))
-    fig.draw_without_rendering()  # numbers on contours lie along them only once the panels have their sizes
+    fig.draw_without_rendering()  # numbers follow the contours only after the panels have their sizes
     for panel, values in zip(axes.flat, fine.values(), strict=False):
         _contours(panel, values, 9, lambda x: f"{x:.3g}")
 
@@ -140,9 +140,9 @@ def _palette(count: int) -> list[Any]:
 def draw_order(
     surfaces: Mapping[str, Float[np.ndarray, "robustness sharpness"]], panel: "matplotlib.axes.Axes"
 ) -> None:
-    """The model of the highest PROBE at each pair of parameters; the paler, the smaller its lead.
+    """Draws the model with the highest PROBE at each pair of parameters; paler colours show a smaller lead.
 
-    `surfaces`, of at least two models, are over `ROBUSTNESS` and `SHARPNESS`.
+    `surfaces` holds at least two models, over `ROBUSTNESS` and `SHARPNESS`.
     """
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
@@ -173,7 +173,7 @@ def draw_order(
 
 
 def draw_lines(models: Mapping[str, Float[np.ndarray, "2 sharpness"]], panel: "matplotlib.axes.Axes") -> None:
-    """PROBE over `SHARPNESS`, without popularity: a line a model, a thin one for random ranking."""
+    """Draws PROBE over `SHARPNESS` without popularity, a line for each model and one for random ranking."""
     for i, (name, (value, chance)) in enumerate(models.items()):
         colour, style = COLOURS[i % len(COLOURS)], _LINES[i // len(COLOURS) % len(_LINES)]
         panel.plot(SHARPNESS, value, style, color=colour, label=name)

@@ -1,4 +1,4 @@
-"""The figures of rank tables: where the ranks lie, and PROBE over its parameters."""
+"""Figures of rank tables: histograms of the ranks, and PROBE over its parameters."""
 
 import warnings
 from collections.abc import Sequence
@@ -19,23 +19,27 @@ from owkg.ranks.table import RELATION
 
 
 def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> list[Path]:
-    """Draws rank tables, a panel or a line a model, into PNG, SVG and PDF files.
+    """Draws the figures of rank tables into files, with a panel or a line for each model.
 
-    - `rank_histogram`: the ranks on a logarithmic axis, beside those of a random ranking.
-    - `probe_surface`: PROBE over sharpness and robustness, where every table has the column `popularity`;
-      `probe_order`: of several models, which of them leads where.
-    - `probe_sharpness`: PROBE over sharpness, where a table does not have it.
+    Every figure is written as PNG, SVG and PDF:
+
+    - `rank_histogram`: the ranks on a logarithmic axis, with the ranks of a random ranking.
+    - `probe_surface`: PROBE over sharpness and robustness, if every table has the column `popularity`.
+    - `probe_order`: the model that leads at each sharpness and robustness, if there are several models and
+      every table has the column `popularity`.
+    - `probe_sharpness`: PROBE over sharpness, if a table does not have the column `popularity`.
 
     Args:
-        tables: rank tables; a model is a value of the column `model`, or a whole table without one. Predicted
-            relations are left out beside heads and tails.
-        folder: made if need be, and tried before anything is computed.
+        tables: rank tables. A model is a value of the column `model`, or a whole table without that column.
+            Predicted relations are left out if there are heads and tails.
+        folder: folder for the files, made if it is missing and tested before anything is computed.
 
     Returns:
         The paths written, in this order.
 
     Raises:
-        ValueError: as `owkg.ranks.validated`, if there are no tables, or two have models of one name.
+        ValueError: as `owkg.ranks.validated`, if there are no tables, or two tables have models with one
+            name.
         OSError: if nothing can be written to the folder.
     """
     writable_folder(folder)
@@ -65,14 +69,14 @@ def rank_figures(tables: Sequence[RankTable | pl.DataFrame], folder: Path) -> li
 
 
 def _models(tables: Sequence[RankTable | pl.DataFrame]) -> dict[str, Tasks]:
-    """The tasks of each model, in the order of the tables and, within one, of the names."""
+    """Tasks of each model, in the order of the tables and, within a table, of the names."""
     if not tables:
         raise ArgumentError("tables", "must have at least one rank table, got none.")
     found: dict[str, Tasks] = {}
     for number, table in enumerate(tables, start=1):
         tasks, rows = tasks_of(table)
         if seeds_of(rows):
-            warnings.warn("figures are of the ranks of all seeds of a model together.", stacklevel=3)
+            warnings.warn("figures show the ranks of all seeds of a model together.", stacklevel=3)
         entities = (rows["side"] != RELATION).to_numpy()
         if entities.any() and not entities.all():
             tasks, rows = part_of(tasks, entities), rows.filter(entities)

@@ -1,4 +1,4 @@
-"""The figure of a benchmark card: how many answers the queries have, and what went missing by relation."""
+"""Figure of a benchmark card: answers of the queries, and what went missing in each relation."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,17 @@ from owkg.sampling import OpenWorld
 if TYPE_CHECKING:
     import matplotlib.axes
 
-# Of the band around the expected alpha, in standard deviations.
+# Half width of the band around the expected alpha, in standard deviations.
 _WIDTH = 2
 
 
 def draw_card(world: OpenWorld, card: dict[str, Any], path: Path) -> None:
-    """Draws two panels into `path`, a PNG, SVG or PDF file.
+    """Draws the two panels of a benchmark card into `path`, a PNG, SVG or PDF file.
 
-    - The answers of each query in the full test against those in the sparse test, beside the line of slope
-      alpha. Dots are spread within their whole numbers, so that equal queries are seen as many.
-    - The realised alpha of each relation against its full-test facts, in the band of two standard
-      deviations in which independent facts would stay.
+    - The answers of each query in the full test against its answers in the sparse test, with the line of
+      slope alpha. Dots are spread within their integers, so that equal queries are visible.
+    - The realised alpha of each relation against its full-test facts, with the band of two standard
+      deviations in which independent facts would lie.
     """
     with figure(1, 2, (7.6, 3.1)) as (fig, (left, right)):
         _draw_answers(world, card, left)

@@ -1,4 +1,4 @@
-"""A figure of values with their intervals, a panel a metric."""
+"""Figure of values with their intervals, with a panel for each metric."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
-# Names of the ends of intervals: of `owkg.evaluate` and `owkg.classify`, and of `owkg.compare`.
+# Names of the ends of intervals: in `owkg.evaluate` and `owkg.classify`, and in `owkg.compare`.
 _ENDS = (("ci_low", "ci_high"), ("lower", "upper"))
 _NAMES = ("model", "system")
 _CHANCE = "expectation"
@@ -24,9 +24,9 @@ def values(table: pl.DataFrame, *, metrics: str | list[str] | None = None) -> "m
     """Values with confidence intervals: a panel for each metric, a row for each model.
 
     Takes the table of `owkg.evaluate`, the `values` of `owkg.compare` or of `owkg.classify`, or any table
-    with these columns. A row is named by its model or system, and by every other column of text that stands
-    before `metric` and differs between rows (side, ties, relation, test set). A short grey bar marks the
-    chance level where the column `expectation` has one.
+    with these columns. A row is named by its model or system, and by every other text column that precedes
+    `metric` and differs between rows (side, ties, relation, test set). If there is a column `expectation`, a
+    short grey bar marks the chance level.
 
     Args:
         table: table with the columns `metric` and `value`, and for intervals `ci_low` and `ci_high`, or
@@ -88,7 +88,7 @@ def _draw(rows: pl.DataFrame, name: str, labels: list[str], panel: "matplotlib.a
 
 
 def _labelled(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """The rows that have a value, and the column of their names, which is added."""
+    """Rows that have a value, and the name of the added column with their names."""
     if not isinstance(table, pl.DataFrame):
         raise ArgumentError("table", f"must be a polars frame, got {type(table).__name__}.")
     for name in ("metric", "value"):

@@ -1,4 +1,4 @@
-"""Monte Carlo under missing facts: an independent check of every closed form, and real ranks thinned."""
+"""Monte Carlo under missing facts: an independent check of every closed form, and thinning of real ranks."""
 
 from owkg.simulate.estimate import MonteCarloEstimate, estimate, estimate_pair
 from owkg.simulate.full_test import FullTest, full_test, thin

@@ -15,19 +15,20 @@ def classification_ranks(
     num_answers: Int[Array, ""],
     num_entities: Int[Array, ""],
 ) -> Int[Array, "size"]:
-    """Filtered ranks of the test answers, in random order, in the first N - m slots; the rest is garbage.
+    """Filtered ranks of the test answers, in random order, in the first N - m slots; later slots are noise.
 
-    Positives precede negatives, each class in uniformly random order; missing answers and non-answers
-    count towards a rank, other test answers do not. Only the counts of each kind matter for that, and
-    the order is drawn one test answer at a time, as in Polya's urn: among b others, j test answers are
-    placed; the next falls into one of the b + 1 gaps afresh, or beside one of the j, all b + 1 + j
-    places alike. This is exactly the random order of the whole class, and never touches the others.
+    Positives precede negatives, and each class is in uniformly random order. Missing answers and non-answers
+    count towards a rank, other test answers do not. Therefore only the number of each kind matters, and the
+    order is drawn one test answer at a time, as in Polya's urn. Suppose j test answers are placed among b
+    others. The next one falls into one of the b + 1 gaps anew, or next to one of the j; all b + 1 + j places
+    are equally likely. This draws exactly the random order of the whole class without placing the b others.
 
     Args:
-        key: consumed.
-        missing: whether each answer is missing; True from N on.
+        key: random key, consumed.
+        missing: whether each answer is missing, [size]; True from N on.
         missing_strength, test_strength: l1 and l2, one number or one for each answer.
-        num_answers, num_entities: N, and candidates before filtering.
+        num_answers: N.
+        num_entities: candidates before filtering.
     """
     size = missing.shape[0]
     words = random_bits(key, 2 * size)
@@ -41,7 +42,7 @@ def classification_ranks(
     test_positives = jnp.sum(~missing & positive, dtype=jnp.int32)
     other_negatives = num_entities - num_answers + num_missing - missing_ahead
 
-    # Slots 0 .. test_positives-1 hold the positive test answers, those after them the negative ones.
+    # Slots 0 .. test_positives-1 hold the positive test answers, later slots the negative ones.
     is_positive = slot < test_positives
     class_start = jnp.where(is_positive, 0, test_positives)
     others = jnp.where(is_positive, missing_ahead, other_negatives)

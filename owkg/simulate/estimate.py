@@ -1,4 +1,4 @@
-"""Monte Carlo estimates of one model's metrics, or of two models' that share missing facts."""
+"""Monte Carlo estimates of one model's metrics, or of the metrics of two models that share missing facts."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Unpack
@@ -28,15 +28,15 @@ from owkg.simulate.run import Progress, SimulationRun, checked_run, sums_over_tr
 class MonteCarloEstimate(NamedTuple):
     """Monte Carlo estimates over a grid of settings, float64 NumPy arrays.
 
-    `values` stands for `[*grid, metrics]`, or `[*grid, models, metrics]` from `estimate_pair`.
+    Below, `values` is the shape `[*grid, metrics]`, or `[*grid, models, metrics]` from `estimate_pair`.
 
     Attributes:
-        mean: of one query's metric, `values`.
-        variance: of one query's metric (divisor trials - 1), `values`.
-        covariance: between metrics, `[*grid, metrics, metrics]`; from `estimate_pair` between models and
-            metrics, `[*grid, models, metrics, models, metrics]`.
-        standard_error: of `mean`, `values`.
-        variance_standard_error: of `variance`, from the fourth central moment, `values`.
+        mean: mean of one query's metric, `values`.
+        variance: variance of one query's metric (divisor trials - 1), `values`.
+        covariance: covariance between metrics, `[*grid, metrics, metrics]`; from `estimate_pair`, between
+            models and metrics, `[*grid, models, metrics, models, metrics]`.
+        standard_error: standard error of `mean`, `values`.
+        variance_standard_error: standard error of `variance`, from the fourth central moment, `values`.
         trials: queries drawn for each setting.
     """
 
@@ -61,28 +61,28 @@ def estimate(
     on_progress: Progress | None = None,
     **setting: Unpack[SettingArguments],
 ) -> MonteCarloEstimate:
-    """Simulates `trials` queries of every setting of a grid and estimates each metric's moments.
+    """Moments of each metric, estimated from `trials` simulated queries of every setting of a grid.
 
     Args:
-        key: of `jax.random.key`; consumed. Equal keys give equal results, to the last bit on one kind of
-            device, whatever `chunk` and `devices` are.
-        metrics: one metric or several, or their names, all measured on the same draws.
-        trials: queries for each setting, at least 2. Probabilities are resolved to 2^-24 = 6e-8.
-        missing: how facts come to be missing.
-        prediction: how the model orders candidates.
-        chunk: trials in flight at a time, in steps of a block (up to 1,024 trials); memory grows with it,
-            about 50 bytes an answer, more with several metrics. When None, what fits the cache of a
-            processor; 2^23 answers on each accelerator.
-        devices: to share the work over; all of `jax.devices()` when None.
-        on_progress: called with (trials done, trials in all) now and then.
-        setting: strength, sparsity, num_answers, num_entities and, if not 0, correlation; numbers or arrays
+        key: random key of `jax.random.key`, consumed. Equal keys give equal results, bit for bit on one kind
+            of device, for any `chunk` and `devices`.
+        metrics: one or several metrics or their names, all measured on the same draws.
+        trials: queries for each setting, at least 2. Probabilities have a resolution of 2^-24 = 6e-8.
+        missing: missing-fact model. Default `INDEPENDENT`.
+        prediction: prediction model, which orders the candidates. Default `CLASSIFICATION`.
+        chunk: trials in flight at a time, rounded to blocks of up to 1,024 trials. Memory grows with it,
+            about 50 bytes for each answer and more with several metrics. Default: what fits the cache of a
+            processor, or 2^23 answers on each accelerator.
+        devices: devices that share the work. Default: all of `jax.devices()`.
+        on_progress: function called from time to time with (trials done, trials in all). Default: none.
+        setting: strength, sparsity, num_answers, num_entities and optionally correlation; numbers or arrays
             that broadcast (`owkg.openworld.SettingArguments`).
 
     Returns:
         `MonteCarloEstimate` of shape `[*grid, metrics]`.
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
 
     Examples:
         >>> import jax
@@ -114,10 +114,10 @@ def estimate_pair(
     on_progress: Progress | None = None,
     **models: Unpack[PairArguments],
 ) -> MonteCarloEstimate:
-    """`estimate` for two models measured on the same queries: they share the missing facts.
+    """Moments as in `estimate`, for two models measured on the same queries and the same missing facts.
 
     Args:
-        models: the setting, and other_strength and other_correlation of the second model
+        models: the setting, and other_strength and optionally other_correlation of the second model
             (`owkg.openworld.PairArguments`).
         key, metrics, trials, missing, prediction, chunk, devices, on_progress: as in `estimate`.
 
@@ -125,7 +125,7 @@ def estimate_pair(
         `MonteCarloEstimate` of shape `[*grid, 2, metrics]`, covariance `[*grid, 2, metrics, 2, metrics]`.
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
     """
     run = checked_run(metrics, trials, missing, prediction, chunk, devices, on_progress)
     one, two = pair(**models)
@@ -135,7 +135,7 @@ def estimate_pair(
 
 
 def _abilities(setting: Setting, prediction: PredictionModel) -> tuple[np.ndarray, np.ndarray]:
-    """What a model is able to do on missing and on test answers, in the prediction model's own terms."""
+    """Ability of a model on missing and on test answers, in the prediction model's own terms."""
     entities = setting.num_entities
     checks.require("num_entities", entities, entities < 2**31, "below 2**31 to be simulated")
     l1, l2 = map(np.asarray, setting.conditional_strengths())
@@ -148,7 +148,7 @@ def _abilities(setting: Setting, prediction: PredictionModel) -> tuple[np.ndarra
 def _estimate(
     key: Key, run: SimulationRun, setting: Setting, abilities: Sequence[np.ndarray], values: tuple[int, ...]
 ) -> MonteCarloEstimate:
-    """Draws, and turns the sums into an `MonteCarloEstimate` whose arrays end in the axes `values`."""
+    """`MonteCarloEstimate` from the drawn sums; its arrays end in the axes `values`."""
     powers, products = sums_over_trials(as_key(key), run, setting, abilities)
     if not np.isfinite(powers).all():
         raise ArgumentError("metrics", "must weigh every rank with a finite number; the sums are not finite.")

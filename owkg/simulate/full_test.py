@@ -1,4 +1,4 @@
-"""A full test set under fixed models: scores and ranks of its answers, their order, and sparse test sets."""
+"""Full test set under fixed models: scores, ranks and order of its answers, and sparse test sets."""
 
 from typing import NamedTuple
 
@@ -10,19 +10,20 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.ordered import changes
 
-# Scores that differ by less, relative to them, may have been computed in another order.
+# Scores with a smaller relative difference may be equal, but computed in another order.
 _ROUNDING = 1e-5
 
 
 class FullTest(NamedTuple):
-    """A full test set and the ranks and scores of fixed models; `full_test` checks and makes one.
+    """Full test set with the ranks and scores of fixed models, made and checked by `full_test`.
 
     Attributes:
-        query: which query each answer answers, any whole numbers, [answers].
-        optimistic, pessimistic: filtered ranks of each answer, ties for it and against it, [models, answers].
-        score: of each answer; larger is better, [models, answers].
-        fact: head, relation and tail of the fact that each answer is, [answers, 3]; or None.
-        popularity: of each entity, [entities]; or None.
+        query: number of the query of each answer, [answers].
+        optimistic, pessimistic: filtered ranks of each answer if ties favour it or go against it,
+            [models, answers].
+        score: score of each answer, larger is better, [models, answers].
+        fact: head, relation and tail of each answer's fact, [answers, 3]; or None.
+        popularity: popularity of each entity, [entities]; or None.
     """
 
     query: Int64[np.ndarray, "answers"]
@@ -42,22 +43,22 @@ def full_test(
     fact: ArrayLike | None = None,
     popularity: ArrayLike | None = None,
 ) -> FullTest:
-    """A `FullTest` of checked arrays.
+    """`FullTest` of checked arrays.
 
     Args:
-        query: which query each answer answers, any whole numbers of at least 0, [answers].
-        optimistic, pessimistic: filtered ranks of each answer, ties for it and against it, [models, answers],
-            or [answers] of one model.
-        score: of each answer, larger is better, the same shape. Infinities are numbers like others.
-        fact: ids of head, relation and tail of the fact that each answer is, [answers, 3]. Answers that are
-            one fact, such as to a query of its tail and to one of its head, go missing together. None:
-            each answer is a fact of its own.
-        popularity: in how many facts each entity is, [entities]; `PopularityBased` needs it.
+        query: number of the query of each answer, any integers of at least 0, [answers].
+        optimistic, pessimistic: filtered ranks of each answer if ties favour it or go against it,
+            [models, answers], or [answers] for one model.
+        score: score of each answer, larger is better, in the same shape. May be infinite.
+        fact: ids of head, relation and tail of each answer's fact, [answers, 3]. Answers with the same fact,
+            such as an answer to a tail query and one to a head query, go missing together. Default: each
+            answer is a fact of its own.
+        popularity: number of facts that contain each entity, [entities]. `PopularityBased` needs it.
 
     Raises:
-        ValueError: naming the argument: if shapes do not fit, a score is NaN, a rank is no whole number of
-            at least 1 or the optimistic one is the larger, ranks and scores contradict each other by more
-            than rounding, or a fact answers one query twice.
+        ValueError: naming the argument, if shapes do not fit, a score is NaN, a rank is not an integer of at
+            least 1, an optimistic rank exceeds the pessimistic one, ranks and scores contradict each other by
+            more than rounding, or a fact answers one query twice.
 
     Examples:
         >>> full_test([0, 0, 1], [1, 4, 2], [1, 4, 2], [0.9, 0.2, 0.5]).score.shape
@@ -65,7 +66,7 @@ def full_test(
     """
     query = checks.integer("query", query, 0)
     if query.ndim != 1:
-        raise ArgumentError("query", f"must be one number an answer, got an array of shape {query.shape}.")
+        raise ArgumentError("query", f"must have one axis (answers), got an array of shape {query.shape}.")
     ranks = {"optimistic": optimistic, "pessimistic": pessimistic}
     ranks = {k: np.atleast_2d(checks.integer(k, v, 1)) for k, v in ranks.items()}
     scores = np.atleast_2d(_scores(score))
@@ -88,11 +89,12 @@ def full_test(
             raise ArgumentError("popularity", f"must be of shape [entities], got {popularity.shape}.")
         if fact is None:
             raise ArgumentError(
-                "popularity", "is of entities, and `fact` must say which those are; got None."
+                "popularity", "needs `fact`, which gives the entities of each answer; got None."
             )
         largest = int(fact[:, [0, 2]].max())
         if largest >= len(popularity):
-            raise ArgumentError("popularity", f"must have entity {largest} of `fact`, got {len(popularity)}.")
+            text = f"must have an entry for entity {largest} of `fact`, got {len(popularity)} entries."
+            raise ArgumentError("popularity", text)
     return FullTest(query, low, high, scores, fact, popularity)
 
 
@@ -123,14 +125,15 @@ def _check_order(query: np.ndarray, low: np.ndarray, high: np.ndarray, score: np
 def contradiction(
     query: np.ndarray, low: np.ndarray, high: np.ndarray, score: np.ndarray
 ) -> tuple[int, int] | None:
-    """Two answers to a query of which the first scores more and does not stand before the other.
+    """First pair of answers to one query of which the first scores higher but is not ranked ahead.
 
-    Arrays [answers]: `low` and `high` are optimistic and pessimistic ranks; a larger score is better.
+    `low` and `high` are optimistic and pessimistic ranks, [answers]; a larger score is better. None if ranks
+    and scores agree.
     """
     order = np.lexsort((-score, query))
     better, worse = order[:-1], order[1:]
     s, t = score[better], score[worse]
-    with np.errstate(invalid="ignore"):  # infinity less infinity: equal scores
+    with np.errstate(invalid="ignore"):  # infinity minus infinity: equal scores
         above = s - t > _ROUNDING * np.maximum(np.abs(s), np.abs(t))
     above |= np.isinf(s) & (s > t)
     wrong = (query[better] == query[worse]) & above & (high[better] > low[worse])
@@ -140,13 +143,13 @@ def contradiction(
 
 
 class ScoreOrder(NamedTuple):
-    """Rows: answers sorted by query, and by falling score within.
+    """Rows of answers, sorted by query and by decreasing score within each query.
 
     Attributes:
-        answer: that stands at each row, [rows].
-        begin: the row at which the query of each row begins, [rows].
-        first: the first row of those that share a row's query and score, [rows].
-        last: the row behind the last of them, [rows].
+        answer: answer in each row, [rows].
+        begin: first row of each row's query, [rows].
+        first: first row with the same query and score as each row, [rows].
+        last: row after the last one with the same query and score, [rows].
     """
 
     answer: Int64[np.ndarray, "rows"]
@@ -156,7 +159,7 @@ class ScoreOrder(NamedTuple):
 
 
 def score_order(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, "answers"]) -> ScoreOrder:
-    """The order of the answers, [answers], of one model; answers that tie keep the order they have."""
+    """`ScoreOrder` of the answers of one model, [answers]; tied answers keep their order."""
     answer = np.lexsort((-score, query))
     query, score = query[answer], score[answer]
     begins = changes(query)
@@ -171,22 +174,22 @@ def score_order(query: Int64[np.ndarray, "answers"], score: Float64[np.ndarray, 
 def thin(
     full: FullTest, present: ArrayLike
 ) -> tuple[Int64[np.ndarray, "models present"], Int64[np.ndarray, "models present"]]:
-    """Ranks of the answers that remain when others are missing from the test set; no model scores again.
+    """Ranks of the answers that remain if the others are missing from the test set; no model scores again.
 
-    A missing answer is not filtered any more; it is a candidate like those that are wrong:
+    A missing answer is no longer filtered. It is a candidate like any wrong one:
 
         optimistic  = optimistic on the full test  + #{missing answers with a larger score}
         pessimistic = pessimistic on the full test + #{missing answers with no smaller score}
 
     Args:
-        full: of `full_test`.
+        full: full test set of `full_test`.
         present: whether each answer is in the sparse test set, bool [answers].
 
     Returns:
-        (optimistic, pessimistic), of the present answers in their order, [models, present].
+        (optimistic, pessimistic), ranks of the present answers in their order, [models, present].
 
     Raises:
-        ValueError: if `present` is not of that shape, or nothing is present.
+        ValueError: if `present` has another shape, or no answer is present.
 
     Examples:
         >>> full = full_test([0, 0, 1], [1, 4, 2], [1, 4, 2], [0.9, 0.2, 0.5])
@@ -201,7 +204,7 @@ def thin(
             f"got {present.dtype} of shape {present.shape}.",
         )
     if not present.any():
-        raise ArgumentError("present", "must leave some answer, got none.")
+        raise ArgumentError("present", "must be true for at least one answer, got none.")
     low, high = full.optimistic.copy(), full.pessimistic.copy()
     for model, score in enumerate(full.score):
         order = score_order(full.query, score)

@@ -1,4 +1,4 @@
-"""Draws which answers of one query are missing, given that at least one is not."""
+"""Draws of the missing answers of one query, given that at least one answer is not missing."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from owkg.simulate.numerics import random_bits, unit_uniform
 
 
 def parameters(missing: MissingModel, setting: Setting, size: int) -> np.ndarray:
-    """What `draw_missing` needs of each setting, as one float32 array `[*grid, ...]`.
+    """Parameters that `draw_missing` needs for each setting, one float32 array `[*grid, ...]`.
 
     Raises:
         ValueError: if `missing` is none of the three models.
@@ -38,23 +38,23 @@ def draw_missing(
 ) -> Bool[Array, "size"]:
     """Whether each answer is missing; True from `num_answers` (N, at most `size`) on; at least one is False.
 
-    Consumes `key`; `parameter` is what `parameters` gives for one setting; `missing` and `size` are static.
+    Consumes `key`. `parameter` holds the `parameters` of one setting. `missing` and `size` are static.
     """
     exists = jnp.arange(size, dtype=jnp.int32) < num_answers
     if isinstance(missing, NodeBased):
         node_key, key = jax.random.split(key)
         location, answer_survival = parameter
         query = _query_survival(node_key, location, missing.spread, answer_survival, num_answers)
-        # Averaged over its own entity, an answer of this query survives with this probability.
+        # Survival probability of an answer given the query entity, averaged over the answer's own entity.
         parameter = 1 - query * answer_survival
     return _not_all_missing(key, jnp.where(exists, parameter, jnp.float32(1)))
 
 
 def _not_all_missing(key: Key[Array, ""], probability: Float[Array, "size"]) -> Bool[Array, "size"]:
-    """Independent events of the given probabilities, conditioned on not all of them happening.
+    """Independent events with the given probabilities, conditioned on at least one of them not happening.
 
     Up to the first answer that is not missing, answer i is missing with probability
-    p_i (1 - p_{i+1} ... p_n) / (1 - p_i ... p_n); after it, with p_i. No draw is thrown away.
+    p_i (1 - p_{i+1} ... p_n) / (1 - p_i ... p_n); after that, with p_i. No draw is rejected.
     """
     log_all = jnp.flip(jnp.cumsum(jnp.flip(jnp.log(probability))))  # log p_i ... p_n
     log_rest = jnp.append(log_all[1:], jnp.float32(0))
@@ -73,10 +73,10 @@ def _query_survival(
     answer_survival: Float[Array, ""],
     num_answers: Int[Array, ""],
 ) -> Float[Array, ""]:
-    """The query entity's survival probability q, given that some answer is left.
+    """Survival probability q of the query entity, given that at least one answer is left.
 
-    N(location, spread) cut to [0, 1], reweighted by a(q) = 1 - (1 - q answer_survival)^N. Proposals are
-    drawn above 0, where alone a(q) > 0, and pass with a(q) / a(1), which is at least q.
+    The distribution is N(location, spread) cut to [0, 1], reweighted by a(q) = 1 - (1 - q answer_survival)^N.
+    Proposals are drawn above 0, because a(0) = 0, and accepted with a(q) / a(1), which is at least q.
     """
     above_zero = ndtr(location / spread)
 

@@ -1,4 +1,4 @@
-"""Which facts of a full test set go missing, drawn for many sparse test sets at a time."""
+"""Missing facts of a full test set, drawn for many sparse test sets at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from owkg.simulate.numerics import prefix_counts, random_bits, unit_uniform
 
 @dataclass(frozen=True, eq=False)
 class Correlated:
-    """The answers that a model ranks worst are missing.
+    """Model in which the answers that a predictor ranks worst are missing.
 
-    Yang et al. (2022) have a model choose (section 6.2), in their released code so. Of the n answers to a
-    query, min(Binomial(n, sparsity), n - 1) are missing, those with the smallest
-    scores; of equal scores, the later answer. No query is left without an answer.
+    Yang et al. (2022) let a model choose the missing facts (section 6.2, as in their released code). For a
+    query with n answers, the min(Binomial(n, sparsity), n - 1) answers with the smallest scores are missing;
+    among equal scores, the later answers. Every query keeps at least one answer.
 
     Attributes:
         score: the model's score of each answer, larger is better, [answers].
@@ -36,7 +36,7 @@ class Correlated:
         score = checks.real("score", self.score, -np.inf, np.inf)
         if score.ndim != 1:
             raise ArgumentError(
-                "score", f"must be one number an answer, got an array of shape {score.shape}."
+                "score", f"must have one axis (answers), got an array of shape {score.shape}."
             )
         object.__setattr__(self, "score", score)
 
@@ -46,13 +46,15 @@ ThinningModel = _OfFacts | Correlated
 
 
 class Missingness(NamedTuple):
-    """How to draw: `draw(keys, size, *parameters)` is whether each source is missing, [sources, draws].
+    """Draw of missing facts.
+
+    `draw(keys, size, *parameters)` is whether each source is missing, [sources, draws].
 
     Attributes:
         draw: one of the functions below; static.
-        size: of what it draws; static.
-        parameters: arrays.
-        source: which source decides over each answer, [answers].
+        size: size of the draw; static.
+        parameters: arrays of parameters.
+        source: source that decides whether each answer is missing, [answers].
     """
 
     draw: Callable
@@ -62,10 +64,11 @@ class Missingness(NamedTuple):
 
 
 def missingness(full: FullTest, missing: ThinningModel, sparsity: float) -> Missingness:
-    """How the answers of a full test set go missing.
+    """`Missingness` of a full test set under a model and a sparsity.
 
     Raises:
-        ValueError: if `missing` is no such model, or `full` lacks the facts or the popularity that it needs.
+        ValueError: if `missing` is not such a model, or `full` lacks the facts or the popularity that it
+            needs.
     """
     answers = len(full.query)
     if isinstance(missing, Correlated):
@@ -93,7 +96,7 @@ def missingness(full: FullTest, missing: ThinningModel, sparsity: float) -> Miss
         location = np.float32(node_location(np.asarray(sparsity), missing.spread))
         return Missingness(_by_groups, len(entities), (ends, location, spread), source)
     relations, relation = np.unique(facts[:, 1], return_inverse=True)
-    # Made for two ends, each with the root of the fact's survival; here there is one.
+    # The function is meant for two ends, each with the root of the fact's survival; here there is one end.
     location = np.float32(node_location(np.asarray(sparsity * (2 - sparsity)), missing.spread))
     groups = relation.reshape(-1, 1).astype(np.int32)
     return Missingness(_by_groups, len(relations), (groups, location, spread), source)
@@ -102,7 +105,7 @@ def missingness(full: FullTest, missing: ThinningModel, sparsity: float) -> Miss
 def _popularity_chances(
     full: FullTest, facts: np.ndarray, missing: PopularityBased, sparsity: float
 ) -> np.ndarray:
-    """P(missing) of each fact: odds of survival as (popularity of head * of tail) ** exponent."""
+    """P(missing) of facts with survival odds proportional to (popularity of head * of tail) ** exponent."""
     if full.popularity is None:
         raise ArgumentError("full", f"must have the popularity of entities under {missing!r}, got None.")
     log = np.log(np.maximum(full.popularity, 1))
@@ -138,7 +141,7 @@ def _uniform(keys: Key[Array, "draws"], size: int) -> Float[Array, "size draws"]
 def _with_chances(
     keys: Key[Array, "draws"], size: int, chances: Float[Array, "..."]
 ) -> Bool[Array, "size draws"]:
-    """Every fact on its own, with the probability `chances`, one number or [facts, 1]."""
+    """Independent facts that are missing with the probability `chances`, one number or [facts, 1]."""
     return _uniform(keys, size) < chances
 
 
@@ -149,7 +152,7 @@ def _by_groups(
     location: Float[Array, ""],
     spread: Float[Array, ""],
 ) -> Bool[Array, "facts draws"]:
-    """A fact survives with the product of its groups' probabilities, drawn anew in every draw."""
+    """Facts that survive with the product of their groups' probabilities, drawn anew in every draw."""
     both = jax.vmap(jax.random.split)(keys)
     normal = jax.vmap(lambda key: jax.random.normal(key, (size,), jnp.float32), out_axes=1)(both[:, 0])
     survival = jnp.clip(location + spread * normal, 0, 1)
@@ -162,7 +165,7 @@ def _by_groups(
 def _worst(
     keys: Key[Array, "draws"], size: int, sparsity: Float[Array, ""], bounds: Int[Array, "queries_plus_1"]
 ) -> Bool[Array, "size draws"]:
-    """The last min(Binomial(n, sparsity), n - 1) of the n rows of each query."""
+    """Last min(Binomial(n, sparsity), n - 1) of the n rows of each query."""
     failed = prefix_counts(_uniform(keys, size) < sparsity, jnp.int32)
     answers = jnp.diff(bounds)[:, None]
     missing = jnp.minimum(failed[bounds[1:]] - failed[bounds[:-1]], answers - 1)

@@ -1,4 +1,4 @@
-"""Random bits at half the usual price, the numbers that kernels make of them, sums and running counts."""
+"""Random bits at half the usual cost, random numbers made from them, sums and running counts."""
 
 from functools import partial
 
@@ -11,8 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, UInt32
 def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, "count"]:
     """`count` independent words of 32 random bits.
 
-    One evaluation of threefry makes 64 bits; asking `jax.random` for 32-bit words throws half away.
-    Needs 64-bit types to be enabled.
+    One evaluation of threefry makes 64 bits, and `jax.random` discards half of them for 32-bit words. Needs
+    64-bit types to be enabled.
     """
     pairs = jax.random.bits(key, ((count + 1) // 2,), jnp.uint64)
     halves = jnp.concatenate([pairs >> 32, pairs & 0xFFFFFFFF])
@@ -20,20 +20,20 @@ def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, "count"]:
 
 
 def unit_uniform(words: UInt32[Array, "n"]) -> Float[Array, "n"]:
-    """Float32 uniform on the multiples of 2^-24 in [0, 1), one for each word."""
+    """Float32 numbers, uniform on the multiples of 2^-24 in [0, 1), one for each word."""
     return (words >> 8).astype(jnp.float32) * jnp.float32(2**-24)
 
 
 def bounded(words: UInt32[Array, "n"], bound: Int[Array, "n"]) -> Int[Array, "n"]:
-    """Whole numbers uniform on 0 .. bound-1: the high word of word times bound.
+    """Integers uniform on 0 .. bound-1, computed as the high word of word times bound.
 
-    No value's probability is off by more than 2^-32.
+    The probability of each value is off by at most 2^-32.
     """
     return ((words.astype(jnp.uint64) * bound.astype(jnp.uint64)) >> 32).astype(jnp.int32)
 
 
 def pairwise_sum(values: Float[Array, "n ..."]) -> Float[Array, "..."]:
-    """Sum over the first axis, by halves: one fixed order of additions, whatever the batch around it."""
+    """Sum over the first axis by halves, in one fixed order of additions for any batch size."""
     while values.shape[0] > 1:
         if values.shape[0] % 2:
             values = jnp.concatenate([values, jnp.zeros_like(values[:1])])
@@ -44,8 +44,8 @@ def pairwise_sum(values: Float[Array, "n ..."]) -> Float[Array, "..."]:
 def prefix_counts(
     flags: Bool[Array, "rows columns"], dtype: DTypeLike
 ) -> Integer[Array, "rows_plus_1 columns"]:
-    """How many of the rows before each row are true, modulo the range of `dtype`: unsigned counts wrap."""
-    # A CPU adds row after row, at a sixth of the time of `cumsum`; an accelerator would wait for each.
+    """Number of true rows before each row, modulo the range of `dtype`, because unsigned counts wrap."""
+    # A CPU adds row after row in a sixth of the time of `cumsum`; an accelerator would wait for each row.
     return jax.lax.platform_dependent(
         flags, cpu=partial(_row_after_row, dtype=dtype), default=partial(_all_at_once, dtype=dtype)
     )

@@ -1,4 +1,4 @@
-"""Resampled sparse test sets of fixed models: the distribution of every metric, nothing scored again."""
+"""Resampled sparse test sets of fixed models: the distribution of every metric, without scoring again."""
 
 from typing import NamedTuple
 
@@ -18,29 +18,30 @@ from owkg.simulate.missingness import ThinningModel, missingness
 from owkg.simulate.resample_block import laid_out, resampled_blocks
 from owkg.simulate.run import Progress
 
-# Answers of draws in one block, some 25 bytes each: about the cache of a CPU. The draws of a block.
+# Answers of all draws in one block, about 25 bytes each, so that they fit the cache of a CPU; and the
+# minimum and maximum number of draws in a block.
 _BLOCK_ANSWERS = 2**20
 _LEAST_BLOCK, _LARGEST_BLOCK = 4, 1024
-# Sums of the same weights in another order: closer than this, relative to them, two values are equal.
+# Two values with a smaller relative difference are equal: sums of the same weights in another order.
 _ROUNDING = 2e-6
-# Answers of draws and models in one call when `chunk` is not given, about a second on two CPU cores.
+# Answers of draws and models in one call if `chunk` is not given, about a second on two CPU cores.
 _CALL_ANSWERS = 2**27
 
 
 class Resampled(NamedTuple):
-    """Metrics of fixed models on sparse test sets that were drawn out of one full test set.
+    """Metrics of fixed models on sparse test sets drawn from one full test set.
 
-    A draw that leaves no answer to any query has no mean: its values are nan, and the statistics are
-    those of the others.
+    A draw that leaves no answer to any query has no mean. Its values are NaN, and the statistics leave it
+    out.
 
     Attributes:
-        metrics: that were measured.
-        values: mean over the queries with an answer left of the mean over those answers,
+        metrics: measured metrics.
+        values: mean over the queries with an answer left of the mean over their remaining answers,
             [draws, models, metrics].
-        queries: how many queries have an answer left, [draws].
-        full: the same on the full test set, [models, metrics].
-        mean: of the values over the draws, [models, metrics].
-        standard_deviation: over the draws, divisor draws - 1, [models, metrics].
+        queries: number of queries with an answer left, [draws].
+        full: metric on the full test set, [models, metrics].
+        mean: mean of the values over the draws, [models, metrics].
+        standard_deviation: standard deviation over the draws, divisor draws - 1, [models, metrics].
     """
 
     metrics: tuple[RankWeight, ...]
@@ -63,34 +64,34 @@ def resample(
     chunk: int | None = None,
     on_progress: Progress | None = None,
 ) -> Resampled:
-    """Draws sparse test sets out of a full one and measures every model on every one.
+    """Metrics of every model on sparse test sets drawn from a full one.
 
-    The models keep their scores, so that ranks follow as in `thin`; ties weigh as in
-    `owkg.rank_weights.tie_expectation`. All models of a draw share its missing facts. A query all of whose
-    answers are missing is left out of that draw, as from a real test set; given that it is there, its answers
-    are missing as `owkg.theory` has it. (Only `Correlated` leaves every query an answer.)
+    The models keep their scores, so ranks follow as in `thin`; ties are weighted as in
+    `owkg.rank_weights.tie_expectation`. All models of a draw share its missing facts. A query whose answers
+    are all missing is left out of that draw, as from a real test set; given that it remains, its answers are
+    missing as in `owkg.theory`. (Under `Correlated` every query keeps an answer.)
 
-    Facts go missing so, each with probability `sparsity`:
+    Each fact goes missing with probability `sparsity`:
 
-    - `Independent`: on its own.
+    - `Independent`: independently of other facts.
     - `NodeBased`: it survives with the product of the probabilities of its head and its tail, each
       N(mu, spread) cut to [0, 1] and drawn anew in each draw; mu as in `owkg.openworld`.
     - `RelationBased`: it survives with the probability of its relation, drawn in the same way.
-    - `PopularityBased`: the odds of its survival are as (popularity of head * of tail) ** exponent; the mean
-      over the facts of the full test is `sparsity` exactly.
-    - `Correlated`: to each query, the answers that a model ranks worst.
+    - `PopularityBased`: its odds of survival are proportional to (popularity of head * of tail) ** exponent;
+      the mean over the facts of the full test is exactly `sparsity`.
+    - `Correlated`: for each query, the answers that a model ranks worst are missing.
 
     Args:
-        key: of `jax.random.key`; consumed. Equal keys give equal results, to the last bit on one kind of
-            device, whatever `chunk` is; of fewer draws, the first ones.
-        full: of `full_test`.
-        metrics: one metric or several, or their names, plain means of a rank weight.
-        sparsity: in [0, 1); 0 leaves the full test set.
-        draws: sparse test sets, at least 2.
-        missing: how facts go missing.
-        chunk: draws in one call, rounded up to whole blocks of 4 to 1,024 draws. Memory, about 25 MiB a
-            block, does not depend on it but for the results.
-        on_progress: called with (draws done, draws in all) after each call.
+        key: random key of `jax.random.key`, consumed. Equal keys give equal results, bit for bit on one kind
+            of device, for any `chunk`. Fewer draws give the first ones.
+        full: full test set of `full_test`.
+        metrics: one or several metrics or their names, plain means of a rank weight.
+        sparsity: share of facts that go missing, in [0, 1); 0 keeps the full test set.
+        draws: number of sparse test sets, at least 2.
+        missing: missing-fact model. Default `INDEPENDENT`.
+        chunk: draws in one call, rounded up to whole blocks of 4 to 1,024 draws. Memory, about 25 MiB for a
+            block, does not depend on it, except for the results. Default: about a second of work.
+        on_progress: function called with (draws done, draws in all) after each call. Default: none.
 
     Raises:
         ValueError: if an argument is out of range, or `full` lacks what `missing` needs.
@@ -110,7 +111,7 @@ def resample(
     key = as_key(key)
     measured = checked_metrics(metrics)
     if not isinstance(full, FullTest):
-        raise ArgumentError("full", f"must be made by full_test, got {full!r}.")
+        raise ArgumentError("full", f"must be a result of full_test, got {full!r}.")
     beta = checks.real_number("sparsity", sparsity, 0, 1, closed="low")
     count = checks.whole("draws", draws, 2)
     if count >= 2**32 - 2 * _LARGEST_BLOCK:
@@ -151,14 +152,14 @@ def resample(
 
 
 def quantiles(resampled: Resampled, at: ArrayLike) -> Float64[np.ndarray, "quantiles models metrics"]:
-    """Quantiles over the draws of the metric of each model, [quantiles, models, metrics].
+    """Quantiles of each model's metric over the draws, [quantiles, models, metrics].
 
     Args:
-        resampled: of `resample`.
-        at: probabilities in [0, 1], one or several.
+        resampled: result of `resample`.
+        at: one or several probabilities in [0, 1].
 
     Raises:
-        ValueError: if a probability leaves its interval, or no draw has a mean.
+        ValueError: if a probability is out of range, or no draw has a mean.
     """
     probabilities = np.atleast_1d(checks.real("at", at, 0, 1))
     some = resampled.values[resampled.queries > 0]
@@ -168,11 +169,13 @@ def quantiles(resampled: Resampled, at: ArrayLike) -> Float64[np.ndarray, "quant
 
 
 class Inversions(NamedTuple):
-    """Of each pair of models, [metrics, models, models]; nan where the full test gives no order.
+    """Probabilities that draws invert each pair of models, [metrics, models, models].
+
+    Entries are NaN where the two models tie on the full test.
 
     Attributes:
-        probability: that a draw contradicts the order on the full test.
-        standard_error: of it, never 0.
+        probability: probability that a draw contradicts the order on the full test.
+        standard_error: standard error of `probability`, never 0.
     """
 
     probability: Float64[np.ndarray, "metrics models models"]
@@ -182,8 +185,8 @@ class Inversions(NamedTuple):
 def inversions(resampled: Resampled) -> Inversions:
     """P(the order of two models in a draw of `resample` contradicts their order on the full test).
 
-    A draw in which both read the same, up to rounding, contradicts nothing. Draws without any query are
-    left out.
+    A draw in which both models have the same value, up to rounding, contradicts nothing. Draws without any
+    query are left out.
 
     Raises:
         ValueError: if no draw has a mean.
@@ -218,6 +221,6 @@ def _on_full_test(full: FullTest, metrics: tuple[RankWeight, ...]) -> np.ndarray
 
 
 def _order(one: np.ndarray, two: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1: whether `one` is smaller, the same up to rounding, or larger."""
+    """-1, 0 or 1 if `one` is smaller than `two`, equal up to rounding, or larger."""
     gap = one - two
     return np.sign(gap) * (np.abs(gap) > _ROUNDING * np.maximum(np.abs(one), np.abs(two)))

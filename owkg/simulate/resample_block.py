@@ -1,4 +1,4 @@
-"""The compiled part of resamples: many sparse test sets at once, of one model after the other."""
+"""Compiled part of resampling: many sparse test sets at once, one model after the other."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,21 +14,21 @@ from owkg.rank_weights.tables import padded_size, prefix_sums, rank_weights
 from owkg.simulate.full_test import FullTest, score_order
 from owkg.simulate.numerics import prefix_counts
 
-# Rows summed in float32, whose sums are then summed in float64. There is a row at least without an answer.
+# Rows summed in float32 before their sums are added in float64. At least one row has no answer.
 _ROWS = 64
 
 
 class _Rows(NamedTuple):
-    """Answers sorted by query and falling score, for each model; rows without an answer follow.
+    """Answers of each model, sorted by query and decreasing score, followed by rows without an answer.
 
     Attributes:
-        source: which entry of the drawn facts decides over a row, [models, rows].
-        weight: where in `weights` a row's rank on the full test is, [models, rows].
+        source: entry of the drawn facts that decides whether a row is missing, [models, rows].
+        weight: index into `weights` of a row's rank on the full test, [models, rows].
         tied: whether a row shares its score with another candidate, [models, rows].
-        tied_row: those rows, padded with one that has no answer, [models, ties].
+        tied_row: tied rows, padded with a row that has no answer, [models, ties].
         tied_first, tied_last: first row, and row after the last, with the same query and score.
-        tied_low, tied_high: where in `sums` the optimistic rank less 1, and the pessimistic rank, are.
-        tied_width: ranks from the optimistic to the pessimistic one, on the full test.
+        tied_low, tied_high: indices into `sums` of the optimistic rank minus 1 and of the pessimistic rank.
+        tied_width: number of ranks from the optimistic to the pessimistic one on the full test.
     """
 
     source: Any
@@ -43,13 +43,13 @@ class _Rows(NamedTuple):
 
 
 class ResampleLayout(NamedTuple):
-    """What the resamples of one full test set need, whatever is missing.
+    """Arrays that all resamples of one full test set share, whichever facts are missing.
 
     Attributes:
-        rows: of each model.
-        query: number of each row's query; rows without an answer have one of their own, [rows].
-        begin: the row at which that query begins, [rows].
-        bounds: at which row each query begins, and the last one ends, [queries + 1].
+        rows: rows of each model.
+        query: number of each row's query; rows without an answer have a number of their own, [rows].
+        begin: first row of each row's query, [rows].
+        bounds: first row of each query, and the row after the last query, [queries + 1].
         weights: h of each reachable rank, [metrics, ranks].
         sums: S1 of each rank that ties can reach, [metrics, ranks].
     """
@@ -63,13 +63,13 @@ class ResampleLayout(NamedTuple):
 
 
 def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray) -> ResampleLayout:
-    """The rows of every model, and the tables that they look up.
+    """Rows of every model, and the tables that they index.
 
-    `source`: which entry of the drawn facts decides over each answer, [answers].
+    `source` is the entry of the drawn facts that decides whether each answer is missing, [answers].
     """
     answers, models = len(full.query), len(full.score)
     orders = [score_order(full.query, score) for score in full.score]
-    begin = orders[0].begin  # of queries, so the same for all models
+    begin = orders[0].begin  # depends on queries only, so it is the same for all models
     starts = np.unique(begin)
     bounds = np.append(starts, answers)
     query = np.searchsorted(starts, begin)
@@ -122,7 +122,7 @@ def laid_out(full: FullTest, metrics: tuple[RankWeight, ...], source: np.ndarray
 
 
 def reachable(first: Int[np.ndarray, "..."], length: Int[np.ndarray, "..."]) -> np.ndarray:
-    """The whole numbers in first .. first + length - 1 of any entry, ascending; lengths are at least 1."""
+    """Integers in first .. first + length - 1 of any entry, ascending; lengths are at least 1."""
     first, length = np.broadcast_arrays(first, length)
     steps = np.zeros(int((first + length).max()) + 1, np.int32)
     np.add.at(steps, first, 1)
@@ -131,7 +131,7 @@ def reachable(first: Int[np.ndarray, "..."], length: Int[np.ndarray, "..."]) -> 
 
 
 def _padded(ranks: np.ndarray) -> np.ndarray:
-    """The ranks and some more of the last, so that few tables differ in size."""
+    """Ranks followed by copies of the last one, so that few table sizes occur."""
     return np.pad(ranks, (0, padded_size(len(ranks)) - len(ranks)), mode="edge")
 
 
@@ -146,10 +146,10 @@ def resampled_blocks(
     size: int,
     block: int,
 ) -> tuple[Float[Array, "blocks models metrics block"], Int[Array, "blocks block"]]:
-    """The mean over queries of each metric, and how many queries have an answer left.
+    """Mean over queries of each metric, and the number of queries with an answer left.
 
-    Draw i draws from `key` folded with i; `starts` are the first draws of the blocks, each of `block` draws.
-    `draw(keys, size, *parameters)` is that of `Missingness`.
+    Draw i uses `key` folded with i. `starts` holds the first draw of each block of `block` draws.
+    `draw(keys, size, *parameters)` is `Missingness.draw`.
     """
 
     def one_block(start: Array) -> tuple[Array, Array]:
@@ -162,10 +162,10 @@ def resampled_blocks(
 
 
 def _one_model(missing: Array, layout: ResampleLayout, rows: _Rows) -> tuple[Array, Array]:
-    """[metrics, draws], and the queries that are left, [draws]."""
+    """Metrics, [metrics, draws], and number of queries with an answer left, [draws]."""
     bounds, begin = layout.bounds, layout.begin
     gone = missing[rows.source]
-    # Differences within a query are right though the counts wrap.
+    # Differences within a query are right although the counts wrap.
     before = prefix_counts(gone, jnp.uint16 if len(rows.source) < 2**16 else jnp.uint32)
     tests = jnp.diff(bounds)[:, None] - (before[bounds[1:]] - before[bounds[:-1]]).astype(jnp.int32)
     share = jnp.where(tests > 0, 1 / jnp.maximum(tests, 1).astype(jnp.float32), 0)
@@ -187,7 +187,7 @@ def _one_model(missing: Array, layout: ResampleLayout, rows: _Rows) -> tuple[Arr
             for total, sums in zip(totals, layout.sums, strict=True)
         ]
     left = jnp.sum(tests > 0, axis=0, dtype=jnp.int32)
-    mean = jnp.stack(totals) / left  # nan where no query is left
+    mean = jnp.stack(totals) / left  # NaN if no query is left
     return mean.astype(jnp.float32), left
 
 
@@ -196,6 +196,6 @@ def _looked_up(table: Array, at: Array) -> Array:
 
 
 def _total(values: Float[Array, "rows draws"]) -> Float[Array, "draws"]:
-    """Sum over rows, in float64 but for short stretches."""
+    """Sum over rows, in float64 except for short stretches."""
     short = jnp.sum(values.reshape(-1, _ROWS, values.shape[1]), axis=1)
     return jnp.sum(short.astype(jnp.float64), axis=0)

@@ -1,4 +1,4 @@
-"""Random queries: many trials in blocks, shared over devices, summed in one fixed order."""
+"""Random queries: many trials in blocks, distributed over devices, summed in one fixed order."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -21,25 +21,25 @@ from owkg.simulate.classification import classification_ranks
 from owkg.simulate.numerics import pairwise_sum
 from owkg.simulate.scores import score_ranks
 
-# Trials summed together on the device, at most, and answers in them; part of the result's definition, so
-# that chunks cannot matter.
+# Maximum trials summed together on the device, and answers in them. They are part of the definition of the
+# result, so that it does not depend on chunks.
 _BLOCK = 1024
 _BLOCK_ANSWERS = 2**20
 # Bytes that an answer in flight takes.
 _BYTES = 50
-# Answers in flight when `chunk` is not given: about the cache of a CPU, or enough for
+# Answers in flight if `chunk` is not given: about the cache of a CPU, or enough for
 # all cores of each accelerator (on an H100, 11 times as many as 2**19 are 6.2 to 6.7 times as fast).
 _CPU_ANSWERS, _OTHER_ANSWERS = 2**19, 2**23
 # Trials between two calls of `on_progress`, a second or less on two CPU cores.
 _TRIALS_PER_CALL = {Classification: 2**20, Score: 2**14}
-# Answers between them, at most: a few seconds.
+# Maximum answers between two calls, a few seconds.
 _ANSWERS_PER_CALL = 2**27
 
 Progress = Callable[[int, int], None]
 
 
 class SimulationRun(NamedTuple):
-    """What is measured on how many trials of which models, and how the work is cut up."""
+    """Metrics, trials and models of a simulation, and how its work is divided."""
 
     metrics: tuple[RankWeight, ...]
     trials: int
@@ -59,7 +59,7 @@ def checked_run(
     devices: Sequence[Any] | None,
     on_progress: Progress | None,
 ) -> SimulationRun:
-    """A `SimulationRun` of checked arguments; ValueError names the first that is wrong."""
+    """`SimulationRun` of checked arguments; ValueError names the first bad one."""
     measured = checked_metrics(metrics)
     for name, model, kind in (
         ("missing", missing, MissingModel),
@@ -88,15 +88,16 @@ def _query_metrics(
     num_answers: Int[Array, ""],
     num_entities: Int[Array, ""],
 ) -> Float[Array, "models metrics"]:
-    """The metrics of several models on one random query; the models share its missing facts.
+    """Metrics of several models on one random query; the models share its missing facts.
 
     Args:
-        key: consumed.
+        key: random key, consumed.
         metrics, missing, prediction, size: static; `size` is at least N.
-        missing_ability, test_ability: of each model, on missing and on test answers: probabilities of
-            a positive under `Classification`, mean scores under `Score`.
-        parameter: of the missing-fact model, for this setting.
-        num_answers, num_entities: N, and candidates before filtering.
+        missing_ability, test_ability: ability of each model on missing and on test answers, [models]:
+            probability of a positive under `Classification`, mean score under `Score`.
+        parameter: parameters of the missing-fact model in this setting.
+        num_answers: N.
+        num_entities: candidates before filtering.
     """
     missing_key, model_key = jax.random.split(key)
     is_missing = missing_facts.draw_missing(missing_key, missing, parameter, num_answers, size)
@@ -132,15 +133,15 @@ def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block
 
 
 def trials_in_flight(devices: Sequence[Any], num_answers: int) -> int:
-    """Trials of so many answers that are drawn at a time on all devices when nobody says how many."""
-    on_cpu = devices[0].platform == "cpu"  # whose devices share a cache
+    """Trials of so many answers that all devices draw at a time by default."""
+    on_cpu = devices[0].platform == "cpu"  # CPU devices share a cache
     return max(1, (_CPU_ANSWERS if on_cpu else _OTHER_ANSWERS * len(devices)) // _rounded(num_answers))
 
 
 def _layout(blocks: int, block: int, chunk: int, devices: int, per_call: int) -> tuple[int, int]:
-    """(steps, width) of a device call: `width` blocks at a time, shared out over the devices.
+    """(steps, width) of a device call, with `width` blocks at a time distributed over the devices.
 
-    The calls are of equal length, so that the last one is not padded with idle blocks.
+    All calls have the same length, so that the last one is not padded with idle blocks.
     """
     width = max(1, min(chunk // block, blocks))
     width = -(-width // devices) * devices
@@ -150,7 +151,7 @@ def _layout(blocks: int, block: int, chunk: int, devices: int, per_call: int) ->
 
 
 def _rounded(answers: int) -> int:
-    """`answers` or a little more: few sizes, so few compilations."""
+    """`answers` rounded up a little, so that few sizes need to be compiled."""
     step = 4 if answers <= 128 else 64
     return -(-answers // step) * step
 
@@ -160,8 +161,9 @@ def sums_over_trials(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of powers `[settings, 4, values]` and of products `[settings, values, values]`, float64.
 
-    The grid is flattened to `settings`; `values` are models times metrics. Block b of setting s draws from
-    `key` folded with s and b. `abilities`: on missing and on test answers, `[*grid]` or `[*grid, models]`.
+    The grid is flattened to `settings`; `values` is models times metrics. Block b of setting s uses `key`
+    folded with s and b. `abilities` holds the abilities on missing and on test answers, `[*grid]` or `[*grid,
+    models]`.
     """
     size = _rounded(int(np.max(setting.num_answers)))
     block = min(1 << (run.trials - 1).bit_length(), _BLOCK, max(1, _BLOCK_ANSWERS // size))
@@ -191,7 +193,7 @@ def sums_over_trials(
 
     per_call = steps * width
     if run.on_progress is not None:
-        run.on_progress(0, settings * run.trials)  # so that the first call says how long the others take
+        run.on_progress(0, settings * run.trials)  # so that the first call shows the time per call
     with jax.enable_x64(True):
         for start in range(0, blocks, per_call):
             number = np.arange(start, start + per_call)
@@ -212,7 +214,7 @@ def sums_over_trials(
                 size=size,
                 block=block,
             )
-            # One block after the other, in order, so that the rounding does not depend on the calls.
+            # Blocks are added in order, so that the rounding does not depend on the calls.
             for total, part in zip((powers, products), sums, strict=True):
                 np.add.at(total, which[real], np.asarray(part).reshape(per_call, *part.shape[2:])[real])
             if run.on_progress is not None:

@@ -1,4 +1,4 @@
-"""Filtered ranks of one query under the score model, at a cost that depends on the answers alone."""
+"""Filtered ranks of one query under the score model, at a cost that depends on the answers only."""
 
 import jax
 import jax.numpy as jnp
@@ -14,21 +14,22 @@ def score_ranks(
     num_answers: Int[Array, ""],
     num_entities: Int[Array, ""],
 ) -> Int[Array, "size"]:
-    """Filtered ranks of the test answers, best first, in the first N - m slots; the rest is garbage.
+    """Filtered ranks of the test answers, best first, in the first N - m slots; later slots are meaningless.
 
-    The non-answers' scores are never drawn: going down the answers in order of score, the number of
-    non-answers between two of them is binomial given how many are left below the upper one.
+    The non-answers' scores are never drawn. Going down the answers in order of score, the number of
+    non-answers between two of them is binomial, given how many are left below the upper one.
 
     Args:
-        key: consumed.
-        missing: whether each answer is missing; True from N on.
+        key: random key, consumed.
+        missing: whether each answer is missing, [size]; True from N on.
         missing_shift, test_shift: mean scores of missing and of test answers.
-        num_answers, num_entities: N, and candidates before filtering.
+        num_answers: N.
+        num_entities: candidates before filtering.
     """
     score_key, between_key = jax.random.split(key)
     size = missing.shape[0]
     exists = jnp.arange(size, dtype=jnp.int32) < num_answers
-    # Double precision: a million non-answers make steps of 1e-7 in the tail count.
+    # Double precision, because a million non-answers make steps of 1e-7 in the tail count.
     noise = jax.random.normal(score_key, (size,), jnp.float64)
     score = jnp.where(missing, missing_shift, test_shift) + noise
     order = jnp.argsort(jnp.where(exists, -score, jnp.inf))

@@ -1,4 +1,4 @@
-"""Statistics that know no graph: intervals, paired tests, corrections, rank correlation, power."""
+"""Statistics independent of graphs: intervals, paired tests, corrections, rank correlation, power."""
 
 from owkg.stats.bootstrap import resampled_sums
 from owkg.stats.corrections import benjamini_hochberg, holm

@@ -1,4 +1,4 @@
-"""The bootstrap over queries: whole queries are drawn again, with all their ranks."""
+"""Bootstrap over queries: whole queries are resampled with all their ranks."""
 
 from collections.abc import Iterator
 
@@ -16,11 +16,11 @@ _ENTRIES = 2**19
 
 
 def checked_replicates(replicates: int, width: int = 5) -> int:
-    """How many replicates there are to be; ValueError if it is no number of at least 2, or memory is short.
+    """Number of replicates; ValueError if it is not an integer of at least 2, or memory is short.
 
     Args:
-        replicates: how many.
-        width: numbers that are kept of each.
+        replicates: number of replicates.
+        width: numbers kept for each replicate. Default 5.
     """
     replicates = checks.whole("replicates", replicates, 2)
     checks.memory("replicates", 8 * width * replicates, free_memory(), f"{replicates:,} of them")
@@ -30,7 +30,7 @@ def checked_replicates(replicates: int, width: int = 5) -> int:
 def batches(
     key: Seed, queries: int, replicates: int, width: int
 ) -> Iterator[tuple[int, Float[np.ndarray, "batch queries"]]]:
-    """(the first replicate of a batch, how often each of its replicates draws each query)."""
+    """Batches of replicates: first replicate of the batch, and how often each replicate draws each query."""
     rng = generator(key)
     size = max(1, _ENTRIES // max(queries, width))
     for start in range(0, replicates, size):
@@ -44,14 +44,15 @@ def batches(
 def resampled_sums(
     key: Seed, parts: Float[np.ndarray, "sums queries"], replicates: int
 ) -> Float[np.ndarray, "replicates sums"]:
-    """Sums over as many queries as there are, drawn with replacement, for each replicate.
+    """Sums over resamples of the queries, one resample for each replicate.
 
-    Replicate i of a key draws the same queries whatever is summed and however many replicates there are.
+    A resample draws as many queries as there are, with replacement. Replicate i of a key draws the same
+    queries whatever is summed and for any number of replicates.
 
     Args:
-        key: a seed, or a key of `jax.random.key`.
-        parts: what each query adds to each sum.
-        replicates: how many.
+        key: seed, or key of `jax.random.key`.
+        parts: contribution of each query to each sum, [sums, queries].
+        replicates: number of replicates.
     """
     sums = np.empty((replicates, len(parts)))
     for start, drawn in batches(key, parts.shape[1], replicates, 0):
@@ -66,17 +67,17 @@ def bounds(
     level: float,
     influence: Float[np.ndarray, "queries"] | None = None,
 ) -> tuple[float, float]:
-    """The ends of a bootstrap interval; NaN if the value or a replicate is none.
+    """Ends of a bootstrap interval, NaN if the value or a replicate is NaN.
 
     BCa (Efron 1987) corrects the percentiles for bias, by the share of replicates below the value, and for
     skewness, by the acceleration sum(u^3) / (6 (sum u^2)^(3/2)) of the influences u.
 
     Args:
         interval: percentile or BCa.
-        value: of the whole table.
-        replicates: of the resampled ones.
-        level: of confidence.
-        influence: of each query; None: acceleration 0.
+        value: value of the whole table.
+        replicates: values of the resampled tables.
+        level: confidence level, in (0, 1).
+        influence: influence of each query. Default: acceleration 0.
     """
     if not (np.isfinite(value) and np.isfinite(replicates).all()):
         return np.nan, np.nan
@@ -91,7 +92,7 @@ def bounds(
             unit = influence / np.abs(influence).max()
             acceleration = float(np.sum(unit**3) / (6 * np.sum(unit**2) ** 1.5))
         z = shift + special.ndtri(ends)
-        # Beyond its pole the correction means nothing: all replicates lie on one side.
+        # Beyond its pole the correction has no meaning, because all replicates lie on one side.
         left = 1 - acceleration * z
         ends = special.ndtr(
             np.where(left > 0, shift + z / np.where(left > 0, left, 1.0), np.sign(z) * np.inf)

@@ -1,7 +1,7 @@
-"""P-values of many pairs, corrected for how many there are: Holm, and Benjamini and Hochberg.
+"""P-values of many pairs of systems, corrected for their number: Holm, and Benjamini and Hochberg.
 
-P-values are a vector, or a matrix of all pairs of systems: symmetric, its diagonal 1 or nan and left as it
-is; each pair counts once.
+P-values are a vector, or a symmetric matrix of all pairs of systems. The diagonal of a matrix is 1 or NaN and
+stays unchanged; each pair counts once.
 """
 
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from owkg.errors import ArgumentError
 
 
 def holm(p: ArrayLike) -> Float64[np.ndarray, "*pairs"]:
-    """P-values after Holm: the chance of any false discovery is at most alpha, whatever depends on what.
+    """P-values after Holm, which limit the probability of any false discovery to alpha under any dependence.
 
-    Of m sorted p-values, p'_(i) = max over j <= i of min(1, (m - j + 1) p_(j)).
+    For m sorted p-values, p'_(i) = max over j <= i of min(1, (m - j + 1) p_(j)).
 
     Args:
         p: p-values, a vector or a matrix of pairs.
 
     Raises:
-        ValueError: if a p-value is outside [0, 1], or a matrix is not one of pairs.
+        ValueError: if a p-value is outside [0, 1], or a matrix is not a matrix of pairs.
 
     Examples:
         >>> holm([0.01, 0.04, 0.03]).tolist()
@@ -37,16 +37,16 @@ def holm(p: ArrayLike) -> Float64[np.ndarray, "*pairs"]:
 
 
 def benjamini_hochberg(p: ArrayLike) -> Float64[np.ndarray, "*pairs"]:
-    """P-values after Benjamini and Hochberg: at most a share alpha of the discoveries is false on average.
+    """P-values after Benjamini and Hochberg, which limit the expected share of false discoveries to alpha.
 
-    Of m sorted p-values, p'_(i) = min over j >= i of min(1, m p_(j) / j). The bound holds if the tests are
-    independent or positively dependent; tests of all pairs of systems are not quite the latter.
+    For m sorted p-values, p'_(i) = min over j >= i of min(1, m p_(j) / j). The limit holds if the tests are
+    independent or positively dependent; the tests of all pairs of systems are not quite positively dependent.
 
     Args:
         p: p-values, a vector or a matrix of pairs.
 
     Raises:
-        ValueError: if a p-value is outside [0, 1], or a matrix is not one of pairs.
+        ValueError: if a p-value is outside [0, 1], or a matrix is not a matrix of pairs.
 
     Examples:
         >>> benjamini_hochberg([0.01, 0.04, 0.03]).tolist()

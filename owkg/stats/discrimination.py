@@ -1,4 +1,4 @@
-"""Discriminative power: how many pairs of systems a metric tells apart."""
+"""Discriminative power of a metric: how many pairs of systems it tells apart."""
 
 import numpy as np
 from jaxtyping import Float64
@@ -9,15 +9,15 @@ from owkg.errors import ArgumentError
 
 
 def discriminative_power(p: ArrayLike, alpha: float = 0.05) -> Float64[np.ndarray, "*metrics"]:
-    """The share of the pairs whose difference is significant: p < alpha.
+    """Share of the pairs whose difference is significant: p < alpha.
 
     Args:
-        p: p-values of the pairs, [..., pairs]; corrected ones (`owkg.stats.corrections`) bound the errors
-            among all pairs.
-        alpha: significance level, in (0, 1).
+        p: p-values of the pairs, [..., pairs]. Corrected p-values (`owkg.stats.corrections`) limit the errors
+            over all pairs.
+        alpha: significance level, in (0, 1). Default 0.05.
 
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if an argument is out of range.
 
     Examples:
         >>> discriminative_power([0.01, 0.2, 0.04, 0.05]).item()
@@ -31,9 +31,9 @@ def discriminative_power(p: ArrayLike, alpha: float = 0.05) -> Float64[np.ndarra
 
 
 def asl_curve(p: ArrayLike) -> Float64[np.ndarray, "*metrics pairs"]:
-    """The curve of achieved significance levels: the p-values of the pairs, from the largest to the smallest.
+    """Curve of achieved significance levels: the p-values of the pairs, from the largest to the smallest.
 
-    Drawn over the pairs, it is the sooner near 0, the better the metric tells systems apart.
+    Plotted over the pairs, the curve falls to 0 sooner if the metric tells systems apart better.
 
     Args:
         p: p-values of the pairs, [..., pairs].
@@ -52,17 +52,17 @@ def asl_curve(p: ArrayLike) -> Float64[np.ndarray, "*metrics pairs"]:
 
 
 def asl_area(p: ArrayLike, *, trapezoid: bool = False) -> Float64[np.ndarray, "*metrics"]:
-    """The area under the curve of achieved significance levels, less is better.
+    """Area under the curve of achieved significance levels; smaller is better.
 
-    The pairs fill [0, 1], a step of 1 / pairs each: the area is the mean of the p-values. With `trapezoid`,
-    the pairs are points at 0, 1 / (pairs - 1), ..., 1 joined by lines instead.
+    The pairs fill [0, 1] in steps of 1 / pairs, so the area is the mean of the p-values. With `trapezoid`,
+    the pairs are points at 0, 1 / (pairs - 1), ..., 1, joined by lines.
 
     Args:
         p: p-values of the pairs, [..., pairs].
-        trapezoid: whether the points are joined by lines; at least two pairs.
+        trapezoid: whether to join the points by lines, which needs at least two pairs. Default False.
 
     Raises:
-        ValueError: if a p-value is outside [0, 1], or there are no two points to join.
+        ValueError: if a p-value is outside [0, 1], or there are not two points to join.
 
     Examples:
         >>> round(asl_area([0.1, 0.2, 0.6]).item(), 12), asl_area([0.1, 0.2, 0.6], trapezoid=True).item()
@@ -72,7 +72,7 @@ def asl_area(p: ArrayLike, *, trapezoid: bool = False) -> Float64[np.ndarray, "*
     if not checks.flag("trapezoid", trapezoid):
         return np.asarray(curve.mean(-1))
     if curve.shape[-1] < 2:
-        raise ArgumentError("p", "must be of at least two pairs to be joined by lines, got 1.")
+        raise ArgumentError("p", "must have at least two pairs for a trapezoid, got 1.")
     middle = (curve[..., 1:] + curve[..., :-1]) / 2
     return np.asarray(middle.mean(-1))
 

@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergence of two distributions that are known by counts."""
+"""Kullback-Leibler divergence of two distributions given by counts."""
 
 from numpy.typing import ArrayLike
 from scipy import special
@@ -8,18 +8,18 @@ from owkg.errors import ArgumentError
 
 
 def divergence(one: ArrayLike, other: ArrayLike, *, added: float = 1.0) -> float:
-    """sum p ln(p / q) of the shares p and q of two rows of counts, in nats.
+    """Divergence sum p ln(p / q) of the shares p and q of two rows of counts, in nats.
 
     Args:
         one: counts of each kind, which give p.
         other: counts of the same kinds, which give q.
-        added: to each count, so that no kind is without any; at least 0.
+        added: number added to each count, at least 0, so that every kind has a count. Default 1.
 
     Returns:
-        inf where a kind of `one` is none of `other`, and nothing is added.
+        The divergence; infinite if `other` lacks a kind of `one` and `added` is 0.
 
     Raises:
-        ValueError: if the counts are negative, of different shapes, or none above 0.
+        ValueError: if the counts are negative, of different shapes, or all 0.
 
     Examples:
         >>> round(divergence([1, 3], [2, 2], added=0), 4), divergence([1, 0], [0, 1], added=0)
@@ -30,7 +30,7 @@ def divergence(one: ArrayLike, other: ArrayLike, *, added: float = 1.0) -> float
     for name, counts in (("one", one), ("other", other)):
         total = checks.real(name, counts, 0, float("inf")) + extra
         if not total.sum():
-            raise ArgumentError(name, "must hold a count above 0, got none.")
+            raise ArgumentError(name, "must have a count above 0, got none.")
         shares.append(total / total.sum())
     if shares[0].shape != shares[1].shape:
         raise ArgumentError("other", f"must be of shape {shares[0].shape}, got {shares[1].shape}.")

@@ -1,4 +1,4 @@
-"""Confidence interval of a mean between two bounds, on the effective number of queries."""
+"""Confidence interval of a mean between two bounds, from the effective number of queries."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,37 +11,39 @@ from scipy import special
 
 
 class IntervalMethod(StrEnum):
-    """How a confidence interval is made."""
+    """Method of a confidence interval."""
 
     ANALYTIC = "analytic"
     PERCENTILE = "percentile"
     BCA = "bca"
 
 
-# Queries added at each end of the scale, in effective ones.
+# Effective queries added at each end of the scale.
 _ADDED = 0.1
-# How far from the end a query is added where the scale grows with the candidates: see `intervals`.
+# Exponent of the scatter in the distance at which queries are added if the scale grows with the candidates:
+# see `intervals`.
 _NEARER = 0.2
 
 
 FEW_QUERIES = 30
-"""Effective queries below which intervals may cover less than they say."""
+"""Effective queries below which intervals may cover less than their level."""
 HEAVY_QUERY = 0.1
-"""Share of the weight of one query above which they may too."""
+"""Share of the weight in one query above which intervals may cover less than their level."""
 HEAVY_SHARE = 0.25
-"""Share of the variance of a few heavy queries above which they may too, if these score differently."""
+"""Share of the variance in a few heavy queries above which intervals may cover less than their level, if
+these queries score differently."""
 
 
 class BoundedMean(NamedTuple):
-    """A mean over queries, and how it scatters.
+    """Mean over queries with its scatter.
 
     Attributes:
         value: the mean.
-        error: its standard error.
-        lowest, highest: what the worst and the best ranking get, in either order.
+        error: standard error of the mean.
+        lowest, highest: values of the worst and the best ranking, in either order.
         effective: effective number of queries.
-        rises: whether the mean grows as ranks improve; False for the mean rank and what is made of it.
-        freedom: degrees of freedom of `error`; None: one less than effective queries.
+        rises: whether the mean grows as ranks improve; False for the mean rank and its adjustments.
+        freedom: degrees of freedom of `error`. Default: effective queries minus 1.
     """
 
     value: float
@@ -54,20 +56,21 @@ class BoundedMean(NamedTuple):
 
 
 def student(level: float, effective: ArrayLike) -> Any:
-    """Student's quantile of a two-sided interval, with one degree of freedom less than effective queries."""
+    """Student's quantile of a two-sided interval, with effective queries minus 1 degrees of freedom."""
     return special.stdtrit(np.maximum(np.asarray(effective, float) - 1, 0.5), (1 + level) / 2)
 
 
 def share_limits(
     share: Float[np.ndarray, "n"], size: Float[np.ndarray, "n"], tail: float
 ) -> tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n"]]:
-    """Mid-P limits of a share (Lancaster 1961), for any size above 0 and share, whole counts or not.
+    """Mid-P limits of a share (Lancaster 1961), for any size above 0 and any share.
 
-    The lower limit is the p with P(X > k) + P(X = k) / 2 = tail, X binomial of n = `size` and p, k = n share,
-    by incomplete beta functions. (The limits of Clopper and Pearson count all of P(X = k).)
+    The lower limit is the p with P(X > k) + P(X = k) / 2 = tail, where X is binomial with n = `size` and p,
+    and k = n share. It is computed from incomplete beta functions, so n and k need not be integers. (The
+    limits of Clopper and Pearson count all of P(X = k).)
 
     Args:
-        share: seen, in [0, 1].
+        share: observed share, in [0, 1].
         size: n.
         tail: probability outside each limit.
     """
@@ -86,7 +89,7 @@ def share_limits(
 
 
 def wilson(share: ArrayLike, size: ArrayLike, level: float) -> tuple[Any, Any]:
-    """Wilson's limits of shares of `size` draws (JASA 22, 1927), at a level of confidence; they broadcast."""
+    """Wilson's limits of shares of `size` draws (JASA 22, 1927), at a confidence level; arrays broadcast."""
     share, size = np.asarray(share, float), np.asarray(size, float)
     z2 = special.ndtri((1 + level) / 2) ** 2
     middle = (share + z2 / (2 * size)) / (1 + z2 / size)
@@ -95,22 +98,23 @@ def wilson(share: ArrayLike, size: ArrayLike, level: float) -> tuple[Any, Any]:
 
 
 def intervals(means: Sequence[BoundedMean], level: float) -> Float[np.ndarray, "n 2"]:
-    """A confidence interval for each mean, never beyond the bounds, of width 0 only where these are equal.
+    """Confidence interval for each mean, never outside the bounds, of width 0 only if the bounds are equal.
 
-    The mean, scaled to x in [0, 1], is taken as the share of n* = x (1 - x) / error^2 draws: as many as
-    would scatter as the queries do (Korn and Graubard 1998), and its limits are mid-P limits, so that they
-    are skewed as the metric is near its bounds. Two things keep n* honest where queries are few. A tenth of
-    an effective query is added at each end, so that queries which all say the same leave n* at their
-    effective number. And n* shrinks by (z / t)^2, t Student's with one degree of freedom less than effective
-    queries.
+    The mean is scaled to x in [0, 1] and treated as the share of n* = x (1 - x) / error^2 draws, which would
+    scatter as much as the queries do (Korn and Graubard 1998). The mid-P limits of this share are skewed as
+    the metric is near its bounds. Two corrections keep n* honest if there are few queries. First, a tenth of
+    an effective query is added at each end, so that n* remains the effective number of queries if all queries
+    have the same value. Second, n* shrinks by (z / t)^2, where t is Student's quantile with effective queries
+    minus 1 degrees of freedom.
 
-    Of the mean rank and its adjustments the worst value grows with the number of candidates, whatever the
-    model does. There the added queries are nearer: at s^0.2 b^0.8, b the distance to the end, s the scatter
-    that the most extreme of so many queries may have. Coverage: `benchmarks/coverage.py`.
+    The worst mean rank (or adjusted mean rank) grows with the number of candidates, whatever the model does.
+    For these metrics, the added queries are nearer, at distance s^0.2 b^0.8, where b is the distance to the
+    end and s is the scatter that the most extreme of so many queries may have. `benchmarks/coverage.py`
+    measures the coverage.
 
     Args:
-        means: the means.
-        level: of confidence.
+        means: means with their scatter and bounds.
+        level: confidence level, in (0, 1).
     """
     if not means:
         return np.empty((0, 2))

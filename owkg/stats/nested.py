@@ -1,4 +1,4 @@
-"""Means over seeds and queries: their variance, and its degrees of freedom."""
+"""Variance of means over seeds and queries, with its degrees of freedom."""
 
 from typing import Any, NamedTuple
 
@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike
 
 
 class SeedSpread(NamedTuple):
-    """What seeds add to the variance of a mean over seeds and queries.
+    """Contribution of seeds to the variance of a mean over seeds and queries.
 
-    Seeds and queries are crossed: every seed answers every query. The scores of a query differ over seeds,
-    so that even seeds of equal quality differ on a sample of queries. The variance over queries of the mean
-    over seeds has that part already; it is taken off here, so that it counts once.
+    Seeds and queries are crossed: every seed answers every query. The scores of a query differ over seeds, so
+    even seeds of equal quality differ on a sample of queries. The variance over queries of the mean over
+    seeds already includes this part. It is subtracted here, so that it counts once.
 
     Attributes:
-        component: variance of the mean that seeds add to the variance over queries; below 0 by chance.
-        square: square of the variance that `component` is estimated from, over its degrees of freedom.
+        component: variance that seeds add to the variance over queries; may be below 0 by chance.
+        square: squared variance from which `component` is estimated, divided by its degrees of freedom.
     """
 
     component: Any
@@ -24,16 +24,16 @@ class SeedSpread(NamedTuple):
 
 
 NO_SEEDS = SeedSpread(0.0, 0.0)
-"""A single seed: nothing is known of others."""
+"""Spread of a single seed, which tells nothing about other seeds."""
 
 
 def seed_spread(values: Float64[np.ndarray, "*more seeds"], shared: ArrayLike) -> SeedSpread:
-    """The spread of a mean over seeds.
+    """Spread of a mean over seeds.
 
     Args:
-        values: the metric under each seed.
-        shared: variance of the metric of one seed that is due to how it differs from the other seeds from
-            query to query, over samples of queries.
+        values: metric under each seed, [..., seeds].
+        shared: variance of one seed's metric, over samples of queries, that is due to how the seed differs
+            from the other seeds from query to query.
     """
     seeds = values.shape[-1]
     whole = values.var(-1, ddof=1) / seeds
@@ -43,11 +43,11 @@ def seed_spread(values: Float64[np.ndarray, "*more seeds"], shared: ArrayLike) -
 def crossed_spread(
     value: Float64[np.ndarray, "seeds queries"], weight: Float64[np.ndarray, "queries"]
 ) -> SeedSpread:
-    """The spread of sum(value) / sum(weight) over seeds, from the scores of each query under each seed.
+    """Spread of sum(value) / sum(weight) over seeds, from the scores of each query under each seed.
 
-    The interaction of seeds and queries is what is left of the scores without the mean of each query over
-    seeds and without the metric of each seed (the mean square of a two-way layout; of a ratio of sums, by
-    linearisation).
+    The interaction of seeds and queries is the residual of the scores after subtracting the mean of each
+    query over seeds and the metric of each seed. Its mean square is the mean square of a two-way layout; a
+    ratio of sums is linearised.
     """
     seeds, queries = value.shape
     mean = weight.mean()
@@ -63,16 +63,16 @@ def nested(
 ) -> tuple[Any, Any]:
     """(variance, degrees of freedom) of a mean, or of a difference of means, over queries and seeds.
 
-    The degrees of freedom are those of Welch and Satterthwaite, at least one. Where the seeds differ by no
-    more than their queries explain, both are those of the queries.
+    The degrees of freedom follow Welch and Satterthwaite and are at least 1. If the seeds differ by no more
+    than their queries explain, variance and degrees of freedom are the given ones of the queries.
 
     Args:
-        variance: over samples of queries, of the mean over seeds.
-        freedom: of it.
-        component, square: of `SeedSpread`; of a difference, the sums of both systems.
+        variance: variance of the mean over seeds, over samples of queries.
+        freedom: degrees of freedom of `variance`.
+        component, square: of `SeedSpread`; for a difference, the sums over both systems.
 
     Returns:
-        Arrays of the shape of all.
+        Arrays of the broadcast shape.
 
     References:
         Satterthwaite (Biometrics Bulletin 2, 1946), "An approximate distribution of estimates of variance
@@ -85,6 +85,6 @@ def nested(
     total = variance + np.where(more, component, 0.0)
     parts = variance**2 / freedom + np.where(more, square, 0.0)
     satterthwaite = total**2 / np.where(parts > 0, parts, 1.0)
-    # What is taken off can leave less than one, which no estimate of a variance has.
+    # The subtraction can leave less than one degree of freedom, which no estimate of a variance has.
     least = np.minimum(freedom, 1.0)
     return total, np.where(more & (parts > 0), np.maximum(satterthwaite, least), freedom)

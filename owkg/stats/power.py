@@ -1,6 +1,6 @@
-"""Power of the paired t test: which differences of two systems how many queries can show.
+"""Power of the paired t test: differences between two systems that a number of queries can show.
 
-The contributions of the queries to the difference are taken as normal, with mean `difference` and standard
+The contributions of the queries to the difference are treated as normal, with mean `difference` and standard
 deviation `deviation` (`owkg.judge.significance.Pairwise` has both). Then t follows the noncentral t
 distribution with n - 1 degrees of freedom and noncentrality difference / deviation * sqrt(n). Arguments
 broadcast.
@@ -17,25 +17,26 @@ from owkg import checks
 
 # More queries than any test set has.
 _MOST = 2**40
-# Noncentralities beyond this are wrong in SciPy 1.17 (at 3e5, 1 degree of freedom: .27 for .36).
+# SciPy 1.17 is wrong at larger noncentralities (at 3e5 and 1 degree of freedom, 0.27 instead of 0.36).
 _LARGEST_SHIFT = 3e4
-# From 2^k to the last digit of a number above 2^-10.
+# Bisection steps from 2^k to the last digit of a number above 2^-10.
 _HALVINGS = 70
 
 
 def t_test_power(
     difference: ArrayLike, deviation: ArrayLike, queries: ArrayLike, *, alpha: ArrayLike = 0.05
 ) -> Float64[np.ndarray, "*shape"]:
-    """The probability that a difference is significant: P(|t| > t_{1 - alpha/2, n-1}).
+    """Probability that a difference is significant: P(|t| > t_{1 - alpha/2, n-1}).
 
     Args:
-        difference: between the metrics of two systems, of either sign; alpha where it is 0.
-        deviation: of the contributions of the queries to it, above 0.
+        difference: difference between the metrics of two systems, of either sign. If it is 0, the power is
+            alpha.
+        deviation: standard deviation of the queries' contributions to the difference, above 0.
         queries: n, at least 2.
-        alpha: two-sided significance level, in (0, 1).
+        alpha: two-sided significance level, in (0, 1). Default 0.05.
 
     Raises:
-        ValueError: if an argument is out of range, or the shapes do not fit.
+        ValueError: if an argument is out of range, or the shapes do not broadcast.
 
     Examples:
         >>> t_test_power(0.01, 0.2, [1000, 3000]).round(2).tolist()
@@ -54,16 +55,16 @@ def t_test_power(
 def detectable_difference(
     deviation: ArrayLike, queries: ArrayLike, *, power: ArrayLike = 0.8, alpha: ArrayLike = 0.05
 ) -> Float64[np.ndarray, "*shape"]:
-    """The smallest difference that is significant with the given power.
+    """Smallest difference that is significant with the given power.
 
     Args:
-        deviation: of the contributions of the queries to a difference, above 0.
+        deviation: standard deviation of the queries' contributions to the difference, above 0.
         queries: n, at least 2.
-        power: probability of significance, in [alpha, 1).
-        alpha: two-sided significance level, in (0, 1).
+        power: probability of significance, in [alpha, 1). Default 0.8.
+        alpha: two-sided significance level, in (0, 1). Default 0.05.
 
     Raises:
-        ValueError: if an argument is out of range, or the shapes do not fit.
+        ValueError: if an argument is out of range, or the shapes do not broadcast.
 
     Examples:
         >>> detectable_difference(0.2, [1000, 4000]).round(4).tolist()
@@ -87,17 +88,17 @@ def detectable_difference(
 def queries_needed(
     difference: ArrayLike, deviation: ArrayLike, *, power: ArrayLike = 0.8, alpha: ArrayLike = 0.05
 ) -> Int64[np.ndarray, "*shape"]:
-    """The fewest queries, at least 2, of which a difference is significant with the given power.
+    """Fewest queries, at least 2, with which a difference is significant with the given power.
 
     Args:
-        difference: between the metrics of two systems, of either sign, not 0.
-        deviation: of the contributions of the queries to it, above 0.
-        power: probability of significance, in [alpha, 1).
-        alpha: two-sided significance level, in (0, 1).
+        difference: difference between the metrics of two systems, of either sign, not 0.
+        deviation: standard deviation of the queries' contributions to the difference, above 0.
+        power: probability of significance, in [alpha, 1). Default 0.8.
+        alpha: two-sided significance level, in (0, 1). Default 0.05.
 
     Raises:
         ValueError: if an argument is out of range, more than 2^40 queries are needed, or the shapes do
-            not fit.
+            not broadcast.
 
     Examples:
         >>> queries_needed([0.01, 0.005], 0.2).tolist()
@@ -128,12 +129,12 @@ def _power(effect: Float[Any, "..."], queries: Shaped[Any, "..."], level: Float[
     shift = effect * np.sqrt(queries)
     critical = -special.stdtrit(freedom, level / 2)
     near = np.minimum(shift, _LARGEST_SHIFT)
-    # The upper tail of a shift is the lower one of its opposite.
+    # The upper tail of a shift is the lower tail of the opposite shift.
     upper, lower = (special.nctdtr(freedom, sign * near, -critical) for sign in (-1, 1))
-    # Where the shift is that large, only the deviation of the sample is still left to chance.
+    # If the shift is that large, only the sample deviation is still random.
     limit = special.chdtr(freedom, freedom * (shift / critical) ** 2)
     upper = np.where(shift > _LARGEST_SHIFT, limit, upper)
-    # SciPy's lower tail is nan here and there, only where it is too small to matter.
+    # SciPy's lower tail is occasionally NaN, but only if it is too small to matter.
     return np.asarray(np.minimum(upper + np.nan_to_num(lower, nan=0.0), 1))
 
 

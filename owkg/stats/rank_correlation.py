@@ -1,8 +1,8 @@
-"""How far two rankings of the same systems agree: Kendall's tau, AP correlation, Spearman's rho.
+"""Agreement of two rankings of the same systems: Kendall's tau, AP correlation, Spearman's rho.
 
-Values are [..., systems], larger is better; leading axes broadcast. Systems tie where their values are equal
-to the last bit; see `round_ties` for values whose last digits are noise. A ranking of ties only orders
-nothing, and every coefficient with it is nan.
+Values are [..., systems], larger is better; leading axes broadcast. Systems tie if their values are equal to
+the last bit; use `round_ties` if the last digits are noise. A ranking in which all systems tie has no order,
+and every coefficient with it is NaN.
 """
 
 from collections.abc import Callable
@@ -15,21 +15,22 @@ from numpy.typing import ArrayLike
 from owkg import checks
 from owkg.errors import ArgumentError
 
-# Comparisons of systems at a time, some 30 bytes each.
+# Comparisons of systems at a time, about 30 bytes each.
 _CHUNK = 2**20
 
 
 def kendall_tau(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
     """Kendall's tau-b of two rankings, in [-1, 1].
 
-    tau_b = (C - D) / sqrt(P_1 P_2): C and D count the pairs of systems in the same and in opposite order, P_1
-    and P_2 those that the one and the other ranking do not tie. Without ties, 1 - 2 D / (n (n - 1) / 2).
+    tau_b = (C - D) / sqrt(P_1 P_2). C and D count the pairs of systems in the same and in opposite order. P_1
+    and P_2 count the pairs that the first and the second ranking do not tie. Without ties, tau_b is
+    1 - 2 D / (n (n - 1) / 2).
 
     Args:
-        first, second: the metric of each system, [..., systems].
+        first, second: metric of each system, [..., systems].
 
     Raises:
-        ValueError: if a value is not finite, or there are not at least two systems, the same number in both.
+        ValueError: if a value is not finite, or the two do not have the same number of systems, at least two.
 
     Examples:
         >>> kendall_tau([0.4, 0.3, 0.2], [0.5, 0.6, 0.1]).item()
@@ -42,18 +43,19 @@ def kendall_tau(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray, "*ra
 
 
 def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
-    """AP correlation of an estimated ranking with the true one: errors at its top weigh more; in [-1, 1].
+    """AP correlation of an estimated ranking with the true one, in [-1, 1]; errors at the top weigh more.
 
-    tau_ap = 2 / (n - 1) sum over i = 2..n of C(i) / (i - 1), minus 1: C(i) counts the systems that the
-    estimate puts above the one at its rank i and the truth does, too. Not symmetric: ranks are those of the
-    estimate. With ties, its expectation when the ties of either ranking are broken at random, each order
-    of tied systems as likely as any other; a ranking with ties is thus less than 1 with itself.
+    tau_ap = 2 / (n - 1) sum over i = 2..n of C(i) / (i - 1), minus 1. C(i) counts the systems that both the
+    estimate and the truth rank above the system at rank i of the estimate. The coefficient is not symmetric,
+    because the ranks come from the estimate. With ties, it is the expectation over random tie breaking in
+    either ranking, with all orders of tied systems equally likely; therefore a ranking with ties has less
+    than 1 with itself.
 
     Args:
-        truth, estimate: the metric of each system, [..., systems].
+        truth, estimate: metric of each system, [..., systems].
 
     Raises:
-        ValueError: if a value is not finite, or there are not at least two systems, the same number in both.
+        ValueError: if a value is not finite, or the two do not have the same number of systems, at least two.
 
     Examples:
         >>> truth = [0.4, 0.3, 0.2]
@@ -62,19 +64,19 @@ def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> Float64[np.ndarray, "*ranki
 
     References:
         Yilmaz, Aslam, Robertson (SIGIR 2008), "A new rank correlation coefficient for information retrieval";
-        of ties: Urbano, Marrero (ICTIR 2017), "The treatment of ties in AP correlation".
+        for ties, Urbano, Marrero (ICTIR 2017), "The treatment of ties in AP correlation".
     """
     return _by_chunks(truth, estimate, _tau_ap, ("truth", "estimate"))
 
 
 def symmetric_tau_ap(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
-    """Mean of the two AP correlations, either ranking the truth once.
+    """Mean of the two AP correlations, with each ranking as the truth once.
 
     Args:
-        first, second: the metric of each system, [..., systems].
+        first, second: metric of each system, [..., systems].
 
     Raises:
-        ValueError: if a value is not finite, or there are not at least two systems, the same number in both.
+        ValueError: if a value is not finite, or the two do not have the same number of systems, at least two.
 
     Examples:
         >>> round(symmetric_tau_ap([3, 2, 1, 0], [3, 1, 0, 2]).item(), 12)
@@ -84,13 +86,13 @@ def symmetric_tau_ap(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray,
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> Float64[np.ndarray, "*rankings"]:
-    """Spearman's rho: Pearson's correlation of the ranks; tied systems share the mean of their ranks.
+    """Spearman's rho, Pearson's correlation of the ranks; tied systems share the mean of their ranks.
 
     Args:
-        first, second: the metric of each system, [..., systems].
+        first, second: metric of each system, [..., systems].
 
     Raises:
-        ValueError: if a value is not finite, or there are not at least two systems, the same number in both.
+        ValueError: if a value is not finite, or the two do not have the same number of systems, at least two.
 
     Examples:
         >>> spearman([0.4, 0.3, 0.2], [0.5, 0.6, 0.1]).item()
@@ -107,16 +109,16 @@ COEFFICIENTS: dict[str, Callable[[Any, Any], Float64[np.ndarray, "*rankings"]]] 
     "tau-ap": tau_ap,
     "spearman": spearman,
 }
-"""By name; the truth comes first."""
+"""Rank correlations by name; each takes the truth first."""
 
 
 def round_ties(values: Float64[np.ndarray, "*rankings systems"]) -> Float64[np.ndarray, "*rankings systems"]:
-    """Finite values rounded to 2^-40 of the largest of their ranking.
+    """Finite values rounded to 2^-40 of the largest value of their ranking.
 
-    Sums of the same numbers in another order differ in their last digits; so rounded, they tie again.
+    Sums of the same numbers in different orders differ in their last digits. After rounding, they tie.
 
     Args:
-        values: [..., systems].
+        values: values of the systems, [..., systems].
 
     Examples:
         >>> values = np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1])
@@ -133,7 +135,7 @@ def _by_chunks(
     coefficient: Callable[[np.ndarray, np.ndarray], np.ndarray],
     names: tuple[str, str],
 ) -> np.ndarray:
-    """`coefficient` of rankings [rankings, systems], a bounded number of them at a time."""
+    """`coefficient` of rankings, [rankings, systems], computed for a bounded number of them at a time."""
     one, two = (checks.real(n, v, -np.inf, np.inf) for n, v in zip(names, (first, second), strict=True))
     for name, values in zip(names, (one, two), strict=True):
         if not values.ndim or values.shape[-1] < 2:
@@ -144,7 +146,7 @@ def _by_chunks(
         shapes = f"{systems} and {two.shape[-1]}"
         raise ValueError(f"`{names[0]}` and `{names[1]}` must be of the same systems, got {shapes} of them.")
     leading = checks.common_shape(**{names[0]: one[..., 0], names[1]: two[..., 0]})
-    # One ranking that meets many is not repeated.
+    # A single ranking compared with many is not repeated.
     one, two = (
         values.reshape(1, systems)
         if values.size == systems
@@ -160,7 +162,7 @@ def _by_chunks(
 
 
 def _over(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """The ratio, nan over 0; a rounding error beyond 1 is cut."""
+    """Ratio, NaN over 0, with rounding errors beyond 1 cut off."""
     numerator, denominator = np.broadcast_arrays(numerator, denominator)
     ratio = np.full(numerator.shape, np.nan)
     np.divide(numerator, denominator, out=ratio, where=denominator > 0)
@@ -169,7 +171,7 @@ def _over(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 
 def _tau_b(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     above, below = np.triu_indices(first.shape[-1], 1)
-    # Compared, not subtracted: a difference may overflow.
+    # Compared, not subtracted, because a difference may overflow.
     one, two = (
         (v[:, above] > v[:, below]).astype(np.int8) - (v[:, above] < v[:, below]) for v in (first, second)
     )
@@ -179,12 +181,12 @@ def _tau_b(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _tau_ap(truth: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """The expectation, group by group of tied systems of the estimate.
+    """Expectation of tau_ap, computed for each group of systems tied in the estimate.
 
-    Of a group of t systems below a others, the one that comes to stand at place k = 0..t-1 is each equally
-    often, and has a + k above it. Of the a, those count that the truth has above it, too (a tie: half). Of
-    the k, half count on average over the group: of any two of it, either is above the other, and the truth
-    is right about one.
+    Take a group of t tied systems with a systems above it. Each of its systems is equally often at place
+    k = 0..t-1, with a + k systems above it. Among the a systems, those also above it in the truth count (a
+    tie counts half). Among the k systems, half count on average over the group: in any pair of the group,
+    either system may come first, and the truth agrees with one of the two orders.
     """
     systems = estimate.shape[-1]
     higher = estimate[:, None, :] > estimate[:, :, None]
@@ -192,7 +194,7 @@ def _tau_ap(truth: np.ndarray, estimate: np.ndarray) -> np.ndarray:
     above = higher.sum(-1)
     level = (estimate[:, None, :] == estimate[:, :, None]).sum(-1)
     right = (higher * truly).sum(-1)
-    harmonic = np.concatenate([[0.0, 0.0], np.cumsum(1 / np.arange(1.0, systems))])  # of -1, 0, 1, ...
+    harmonic = np.concatenate([[0.0, 0.0], np.cumsum(1 / np.arange(1.0, systems))])  # for -1, 0, 1, ...
     per_place = (harmonic[above + level] - harmonic[above]) / level
     inside = 0.5 * (1 - (above == 0) / level - above * per_place)
     tau = 2 / (systems - 1) * (right * per_place + inside).sum(-1) - 1

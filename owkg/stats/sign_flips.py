@@ -1,4 +1,4 @@
-"""Fisher's randomisation test of all pairs of systems, by random sign flips of queries."""
+"""Fisher's randomisation test for all pairs of systems, by random sign flips of queries."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from owkg.keys import Seed, checked_key, generator
 _SIGNS = 2**19
 # Signs of one step of the enumeration.
 _STEP = 2**20
-# Statistics this near to the observed one, relative to the sums they are differences of, count as equal.
+# Statistics this close to the observed one, relative to the sums in their difference, count as equal.
 _NEAR = 1e-12
 
 
@@ -28,28 +28,30 @@ def randomisation(
 ) -> Float64[np.ndarray, "pairs"]:
     """Two-sided p-values of all pairs of systems under random sign flips of the queries.
 
-    If two systems do not differ, the sign of each difference d_q = a_q - b_q is a fair coin. Of B draws
-    of all signs s, b have |sum s_q d_q| >= |sum d_q|, and p = (b + 1) / (B + 1): never 0, and at most alpha
-    with probability at most alpha. Where all 2^queries sign patterns are no more than `draws`, they are
-    enumerated: p is exact, the share of the patterns. All pairs share the signs of a draw.
+    If two systems do not differ, the sign of each difference d_q = a_q - b_q is a fair coin. Among B draws of
+    all signs s, b have |sum s_q d_q| >= |sum d_q|, and p = (b + 1) / (B + 1). This p is never 0, and it is at
+    most alpha with probability at most alpha. If there are no more than `draws` sign patterns (2^queries),
+    they are enumerated, and p is exact: the share of the patterns. All pairs share the signs of a draw.
 
-    If sum d_q is 0 on average, its variance and that of sum s_q d_q are both n E[d^2], whether or not the d_q
-    are symmetric. So p is right for many queries also if they are not, as in a ratio sum d_q / sum w_q. Few
-    queries may show less of that variance than there is; `wider` says how much less.
+    If sum d_q is 0 on average, both its variance and the variance of sum s_q d_q are n E[d^2], even if the
+    d_q are not symmetric. Therefore p is also right for many queries with asymmetric d_q, as in a ratio
+    sum d_q / sum w_q. A few queries may show less than the true variance; `wider` is the factor by which the
+    true variance is larger.
 
     Args:
-        key: a seed, or a key of `jax.random.key`. Equal keys give equal results; not used by the enumeration.
-        contributions: contribution of each query to the metric of a system; at least two systems.
-        wider: what the variance of the observed mean is multiplied with, of each pair, at least 1: its t, and
-            not those of the flips, is so much smaller.
-        draws: B, at least 1.
-        on_progress: called with (draws done, draws in all) after each call.
+        key: seed, or key of `jax.random.key`. Equal keys give equal results. The enumeration ignores it.
+        contributions: contribution of each query to the metric of each system, [systems, queries], at least
+            two systems.
+        wider: factor on the variance of the observed mean of each pair, at least 1. It reduces the observed t
+            but not the t of the flips. Default 1.
+        draws: B, at least 1. Default 10,000.
+        on_progress: function called with (draws done, draws in all) after each batch. Default: none.
 
     Returns:
-        Of the pairs in the order of np.triu_indices(systems, 1).
+        P-value of each pair, in the order of np.triu_indices(systems, 1).
 
     Raises:
-        ValueError: if a contribution is not finite, there is one system only, or an argument is out of range.
+        ValueError: if a contribution is not finite, there is only one system, or an argument is out of range.
 
     Examples:
         >>> a, b = [0.5, 0.6, 0.9, 0.8], [0.4, 0.3, 0.4, 0.9]
@@ -70,7 +72,7 @@ def randomisation(
     if draws >= 2**31:
         raise ArgumentError("draws", f"must be below 2**31, got {draws}.")
     queries = each.shape[1]
-    # Without what the systems share, sums are smaller and so is the rounding of their differences.
+    # Subtracting what the systems share makes the sums smaller, and so the rounding of their differences.
     each = each - each.mean(0)
     more = checks.real("wider", wider, 1, np.inf)
     statistic = _Sums(each, np.broadcast_to(more, len(each) * (len(each) - 1) // 2))
@@ -81,7 +83,7 @@ def randomisation(
     found = np.zeros(len(statistic.first), np.int64)
     for start in range(0, draws, size):
         count = min(size, draws - start)
-        # The queries whose sign stays; those that are flipped count as often with the other sign.
+        # Queries whose sign stays; the flipped ones enter with the opposite sign.
         drawn = rng.integers(0, 256, (count, -(-queries // 8)), np.uint8)
         stays = np.unpackbits(drawn, axis=1, count=queries).astype(np.float64)
         found += statistic.as_far(2 * (stays @ statistic.columns) - total).sum(0)
@@ -91,11 +93,11 @@ def randomisation(
 
 
 class _Sums:
-    """Sums of signed differences, held against those that were observed.
+    """Sums of signed differences, compared with the observed ones.
 
     Attributes:
-        columns: what signs are multiplied with, [queries, systems].
-        first, second: the systems of each pair.
+        columns: columns that are multiplied with signs, [queries, systems].
+        first, second: systems of each pair.
     """
 
     def __init__(
@@ -109,26 +111,26 @@ class _Sums:
             gram = each @ each.T
             square = np.diag(gram)
             squares = square[self.first] + square[self.second] - 2 * gram[self.first, self.second]
-            # The sum of the same squares whose t^2, rising with its share of them, is so much smaller.
+            # The sum with the same squares and a t^2 that is smaller by `wider`. t^2 rises with `share`.
             share = observed**2 / np.maximum(squares * each.shape[1], 1e-300)
             observed = observed / np.sqrt(np.maximum(wider - (wider - 1) * share, 1))
         self._observed = observed - _tolerance(each.T)
 
     def as_far(self, sums: Float64[np.ndarray, "draws systems"]) -> Bool[np.ndarray, "draws pairs"]:
-        """Whether the signed sums of each pair are at least as far from 0."""
+        """Whether the signed sum of each pair is at least as far from 0 as the observed one."""
         return np.abs(sums[:, self.first] - sums[:, self.second]) >= self._observed
 
 
 def _tolerance(each: np.ndarray) -> Float64[np.ndarray, "pairs"]:
-    """Of the observed statistic of each pair, for contributions [queries, systems]."""
+    """Tolerance of each pair's observed statistic, for contributions [queries, systems]."""
     first, second = np.triu_indices(each.shape[1], 1)
     size = np.abs(each).sum(0)
     return _NEAR * (size[first] + size[second])
 
 
 def _enumerated(statistic: _Sums, queries: int) -> Float64[np.ndarray, "pairs"]:
-    """The share of all sign patterns at least as far from 0 as what was observed."""
-    # A pattern and its opposite are as far from 0: half of them suffice, with the first sign kept.
+    """Share of all sign patterns whose sum is at least as far from 0 as the observed one."""
+    # A pattern and its opposite are equally far from 0, so half of them suffice, with the first sign kept.
     patterns = 2 ** (queries - 1)
     size = max(1, _STEP // queries)
     found = np.zeros(len(statistic.first), np.int64)

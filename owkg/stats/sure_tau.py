@@ -11,19 +11,21 @@ def sure_tau(
     seconds: Float64[np.ndarray, "replicates systems"],
     level: float,
 ) -> tuple[float, float]:
-    """(low, high): what tau can be, given the pairs of systems whose order is sure under both qrels.
+    """Interval (low, high) of tau, given the pairs of systems whose order is certain under both qrels.
 
-    The differences of all pairs under either qrels are tested together, max |t| with bootstrapped
-    deviations, step by step: with probability `level` (in large samples) every order that is called sure is
-    right. A pair that is sure under both qrels adds its agreement to tau, any other may add -1 or 1.
+    The differences of all pairs under either qrels are tested together, by max |t| with bootstrapped
+    deviations, step by step. With probability `level` (in large samples), every order that the test calls
+    certain is right. A pair that is certain under both qrels adds its agreement to tau; any other pair may
+    add -1 or 1.
 
-    tau of a sample, and with it every percentile of its resamples, is drawn towards 0 by noise; this is not.
-    It is wide where systems are hardly apart, as their order is then open.
+    Noise pulls the tau of a sample, and with it every percentile of its resamples, towards 0. This interval
+    is not biased in that way. It is wide if the systems hardly differ, because their order is then open.
 
     Args:
-        first, second: metrics of systems under either qrels, larger is better, at least two.
-        firsts, seconds: the same of bootstrap resamples; row by row from the same queries.
-        level: of confidence, in (0, 1).
+        first, second: metrics of the systems under each qrels, larger is better, at least two systems.
+        firsts, seconds: the same metrics on bootstrap resamples, [replicates, systems]; equal rows use the
+            same queries.
+        level: confidence level, in (0, 1).
 
     References:
         Romano, Wolf (Econometrica 73, 2005), "Stepwise multiple testing as formalized data snooping".
@@ -46,11 +48,11 @@ def _sure(
     deviation: Float64[np.ndarray, "pairs"],
     level: float,
 ) -> Bool[np.ndarray, "pairs"]:
-    """Which differences are not 0; those found leave the family, until no more are found."""
+    """Differences that are not 0. Each step removes them from the family, until it finds no more."""
     varies = deviation > 0
     scale = np.where(varies, deviation, 1.0)
     t, resampled = np.abs(gap) / scale, np.abs(moved) / scale
-    # What never varies is as it is.
+    # A difference that never varies is certain unless it is 0.
     sure = ~varies & (gap != 0)
     left = varies.copy()
     while left.any():

@@ -1,4 +1,4 @@
-"""The fewest queries that any rank weight needs to tell two models apart, and those of a given focus."""
+"""Fewest queries with which a rank weight can tell two models apart, overall and for a given focus."""
 
 from typing import NamedTuple, Unpack
 
@@ -18,13 +18,15 @@ from owkg.theory.grids import log_factorials
 
 
 class Floor(NamedTuple):
-    """The fewest queries over rank weights that are constant beyond the full-test answers of a query.
+    """Fewest queries over all rank weights that are constant beyond the full-test answers of a query.
 
     Attributes:
-        queries: over such weights h(r), falling or not. Weights that also change beyond may need fewer.
-        weight: that attains it, h(1), h(2), ..., 0 beyond; largest absolute value 1.
-        decreasing_queries: over those of them that do not rise with the rank.
-        decreasing_weight: that attains it, h(1) = 1.
+        queries: minimum over such weights h(r), which may rise or fall. A weight that also changes at
+            later ranks may need fewer queries.
+        weight: weight that attains `queries`: h(1), h(2), ..., and 0 at later ranks, scaled so that the
+            largest absolute value is 1.
+        decreasing_queries: minimum over the weights among these that never rise with the rank.
+        decreasing_weight: weight that attains `decreasing_queries`, with h(1) = 1.
     """
 
     queries: float
@@ -34,12 +36,12 @@ class Floor(NamedTuple):
 
 
 class RankMoments(NamedTuple):
-    """Moments of a query's rank counts X: X(r) is the share of its test answers with rank r.
+    """Moments of the rank counts X of a query, where X(r) is the share of its test answers with rank r.
 
     Attributes:
         given: E[X | m missing answers], [m, ranks].
         chances: P(m), [m].
-        covariance: of X, [ranks, ranks].
+        covariance: covariance of X, [ranks, ranks].
     """
 
     given: Float64[np.ndarray, "missing ranks"]
@@ -48,7 +50,7 @@ class RankMoments(NamedTuple):
 
     @property
     def mean(self) -> Float64[np.ndarray, "ranks"]:
-        """E[X]."""
+        """E[X], [ranks]."""
         return self.chances @ self.given
 
 
@@ -59,23 +61,24 @@ def query_floor(
     missing: MissingModel = INDEPENDENT,
     **models: Unpack[PairArguments],
 ) -> Floor:
-    """The fewest queries for which some rank weight orders two models as surely as is asked for.
+    """Fewest queries with which some rank weight ranks two models in the right order.
 
-    Weights are constant beyond the full-test answers of a query, where ranks are uniform under the model.
+    The weights are constant beyond the full-test answers of a query, where ranks are uniform under the model.
 
-    A mean of h(rank) over the answers of a query is h'X with X the counts by rank. With d the change of E[X]
-    and S the covariance of a query's difference, h needs z^2 h'Sh / (h'd)^2 queries
-    (`required_queries`). Over all such h the least is z^2 / (d' S^-1 d). Over decreasing h it is a quadratic
-    program: h is a sum of steps with weights of at least 0.
+    The mean of h(rank) over the answers of a query is h'X, where X counts the answers by rank. Let d be the
+    difference of E[X] between the models and S the covariance of a query's difference. Then h needs
+    z^2 h'Sh / (h'd)^2 queries (`required_queries`). The minimum over all such h is z^2 / (d' S^-1 d). The
+    minimum over decreasing h is a quadratic program, because such an h is a sum of steps with nonnegative
+    weights.
 
     Args:
         inconsistency: tolerated P(the weaker model looks better), in (0, 0.5).
-        paired: whether both are measured on one test set.
-        missing: how facts go missing.
-        models: one setting and the second model.
+        paired: whether both models are measured on the same test set. Default False.
+        missing: missing-fact model. Default `INDEPENDENT`.
+        models: one setting and the second model (`owkg.openworld.PairArguments`).
 
     Raises:
-        ValueError: if an argument leaves its interval, the strengths are equal, or settings are several.
+        ValueError: if an argument is out of range, the strengths are equal, or an argument is an array.
 
     Examples:
         >>> pair = dict(strength=0.7, other_strength=0.75, inconsistency=0.05)
@@ -84,11 +87,11 @@ def query_floor(
         (14, 16)
     """
     change, spread, tolerated = _change(inconsistency, paired, missing, models)
-    # Ranks that are never reached have no variance.
+    # Ranks that no answer reaches have no variance.
     reached = np.diag(spread) > 1e-18
     scale = np.sqrt(np.diag(spread)[reached])
     correlation = spread[np.ix_(reached, reached)] / np.outer(scale, scale)
-    # Where every rank may be reached, counts add up to 1, and their covariance is singular.
+    # If every rank can be reached, the counts add up to 1 and their covariance is singular.
     root = linalg.cholesky(correlation + 1e-12 * np.eye(len(scale)), lower=True)
     weight = np.zeros(len(change))
     weight[reached] = linalg.cho_solve((root, True), change[reached] / scale) / scale
@@ -103,12 +106,13 @@ def query_floor(
 
 
 class FocusCurve(NamedTuple):
-    """The best weights that do not rise with the rank, one for each least focus that was asked for.
+    """Best weights that never rise with the rank, one for each minimum focus.
 
     Attributes:
-        focus: of the weight, at least what was asked for; nan where no weight of that focus suffices.
-        queries: that it needs; infinite where none suffices.
-        weight: h(1), h(2), ..., 0 beyond; h(1) = 1. `owkg.rank_weights.binned_weight` makes it a metric.
+        focus: focus of each weight, at least the requested minimum; NaN if no weight of that focus suffices.
+        queries: queries that each weight needs; infinite if no weight suffices.
+        weight: h(1), h(2), ..., and 0 at later ranks, with h(1) = 1. `owkg.rank_weights.binned_weight`
+            turns a weight into a metric.
     """
 
     focus: Float64[np.ndarray, "focuses"]
@@ -120,8 +124,9 @@ class FocusedWeight(NamedTuple):
     """One weight of a `FocusCurve`.
 
     Attributes:
-        focus, queries: as there.
-        weight: h(1), h(2), ..., 0 beyond.
+        focus: focus of the weight; NaN if no weight suffices.
+        queries: queries that the weight needs; infinite if no weight suffices.
+        weight: h(1), h(2), ..., and 0 at later ranks.
     """
 
     focus: float
@@ -137,21 +142,22 @@ def focus_curve(
     missing: MissingModel = INDEPENDENT,
     **models: Unpack[PairArguments],
 ) -> FocusCurve:
-    """The fewest queries for each least focus on the top, and the weights that attain them.
+    """Fewest queries for each minimum focus on the top ranks, with the weights that attain them.
 
-    The weights do not rise with the rank, and are constant beyond the full-test answers of a query. Focus is
-    that of `owkg.rank_weights.focus_of`: 1 / expected browsing depth; .1 looks no deeper than Hits@10. At
-    focus 0 this is `query_floor`; the more focus, the more queries.
+    The weights never rise with the rank and are constant beyond the full-test answers of a query. Focus is
+    defined in `owkg.rank_weights.focus_of` as 1 / expected browsing depth; a focus of 0.1 looks no deeper
+    than Hits@10. Focus 0 gives the decreasing weight of `query_floor`; a larger focus needs more queries.
 
     Args:
-        focus: least focuses, numbers in [0, 1], along one axis.
+        focus: minimum focuses, a one-dimensional array of numbers in [0, 1].
         inconsistency: tolerated P(the weaker model looks better), in (0, 0.5).
-        paired: whether both are measured on one test set.
-        missing: how facts go missing.
-        models: one setting and the second model.
+        paired: whether both models are measured on the same test set. Default False.
+        missing: missing-fact model. Default `INDEPENDENT`.
+        models: one setting and the second model (`owkg.openworld.PairArguments`).
 
     Raises:
-        ValueError: if an argument leaves its interval, the strengths are equal, or settings are several.
+        ValueError: if an argument is out of range, the strengths are equal, or an argument other than
+            `focus` is an array.
 
     Examples:
         >>> pair = dict(strength=0.7, other_strength=0.75, inconsistency=0.05)
@@ -161,7 +167,7 @@ def focus_curve(
     """
     least = checks.real("focus", focus, 0, 1)
     if least.ndim != 1:
-        raise ArgumentError("focus", f"must be along one axis, got an array of shape {least.shape}.")
+        raise ArgumentError("focus", f"must have one axis, got an array of shape {least.shape}.")
     change, spread, tolerated = _change(inconsistency, paired, missing, models)
     ends = np.arange(1, len(change) + 1)
     weight = np.stack([best_decreasing(change, spread, ends, float(one)) for one in least])
@@ -180,11 +186,11 @@ def best_weight(
     missing: MissingModel = INDEPENDENT,
     **models: Unpack[PairArguments],
 ) -> FocusedWeight:
-    """The rank weight that needs the fewest queries among those that look no deeper than is asked for.
+    """Rank weight that needs the fewest queries among the weights with a given minimum focus.
 
     Args:
-        focus: least focus, in [0, 1]; 1 / K looks no deeper than Hits@K.
-        inconsistency, paired, missing, models: as in `focus_curve`, which this is one point of.
+        focus: minimum focus, in [0, 1]; 1 / K looks no deeper than Hits@K.
+        inconsistency, paired, missing, models: as in `focus_curve`; the result is one point of that curve.
 
     Raises:
         ValueError: as `focus_curve`.
@@ -204,13 +210,13 @@ def best_weight(
 def _change(
     inconsistency: float, paired: bool, missing: MissingModel, models: PairArguments
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """d, from the weaker to the stronger model, S of the difference of a query, and what is tolerated."""
+    """d (stronger minus weaker model), S (covariance of a query's difference) and checked inconsistency."""
     tolerated = checks.scalar(
         "inconsistency", checks.real("inconsistency", inconsistency, 0, 0.5, closed=False)
     )
     settings = pair(**models)
     if settings[0].shape:
-        raise ArgumentError("strength", "and the other arguments must be one setting, not a grid.")
+        raise ArgumentError("strength", "and the other arguments must be single numbers, not arrays.")
     if settings[0].strength == settings[1].strength:
         raise ArgumentError(
             "other_strength", f"must differ from `strength`, got {models['other_strength']!r}."
@@ -223,7 +229,7 @@ def _change(
         spread = spread - shared - shared.T
     hits = np.cumsum([one.mean, two.mean], axis=1)
     gap = hits[1] - hits[0]
-    # As in `required_queries`: below rounding there is no gap to see.
+    # As in `required_queries`, a gap smaller than the rounding error counts as 0.
     change = np.diff(np.where(np.abs(gap) < 1e-14 * hits.max(axis=0), 0.0, gap), prepend=0.0)
     if settings[1].strength < settings[0].strength:
         change = -change
@@ -235,11 +241,12 @@ def _needed(weight: np.ndarray, change: np.ndarray, spread: np.ndarray, tolerate
 
 
 def rank_count_moments(setting: Setting, missing: MissingModel = INDEPENDENT) -> RankMoments:
-    """The exact moments of rank counts of one setting, over the ranks 1, ..., number of answers + 1.
+    """Exact moments of the rank counts of one setting, over the ranks 1, ..., number of answers + 1.
 
-    Given m missing answers, k of them positive, a positive test answer has a uniform rank on 1 .. k + 1 and
-    another one on k + 1 .. N - n + m + 1. Two of one class have P(r, s) = (1 + [r = s]) / (c (c + 1)) with
-    c the number of ranks; two of different classes are independent.
+    Given m missing answers of which k are positive, a positive test answer has a uniform rank on 1 .. k + 1
+    and a negative one on k + 1 .. N - n + m + 1, where N counts entities and n counts answers. Two test
+    answers of the same class have P(r, s) = (1 + [r = s]) / (c (c + 1)), where c is the number of possible
+    ranks; two test answers of different classes have independent ranks.
     """
     answers, entities = int(setting.num_answers), int(setting.num_entities)
     l1, l2 = (float(p) for p in setting.conditional_strengths())
@@ -271,7 +278,7 @@ def rank_count_moments(setting: Setting, missing: MissingModel = INDEPENDENT) ->
 
 
 def _binomial(n: int, p: float) -> Float64[np.ndarray, "counts"]:
-    """P(k), k = 0 .. n."""
+    """P(Binomial(n, p) = k) for k = 0 .. n."""
     k = np.arange(n + 1)
     ways = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return np.exp(ways + special.xlogy(k, p) + special.xlog1py(n - k, -p))

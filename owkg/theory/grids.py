@@ -1,7 +1,7 @@
-"""One kernel for one query, evaluated over a grid of queries in bounded memory and double precision.
+"""Evaluation of a one-query kernel over a grid of queries, in bounded memory and double precision.
 
-A kernel takes the library of its arrays from `checks.library_of`. NumPy computes a single setting, and is
-done before JAX has been imported. JAX compiles many.
+A kernel takes its array library from `checks.library_of`. NumPy computes a single setting, which is faster
+than importing JAX. JAX compiles the kernel for many settings.
 """
 
 import warnings
@@ -21,36 +21,37 @@ from owkg.rank_weights import RankWeight, tables
 from owkg.rank_weights.registry import checked_metric
 
 # Float64 entries of one array of a batch of settings. On a CPU a batch's arrays should stay in the
-# first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator wants width.
+# first-level cache (measured: 2**11 is 1.5 to 2 times faster than 2**13 and up); an accelerator needs
+# larger batches.
 _BATCH_ENTRIES = {"cpu": 2**11}
 _BATCH_ENTRIES_ELSEWHERE = 2**18
-# Entries of the largest array of a kernel up to which NumPy has a setting before JAX has compiled it.
+# Entries of a kernel's largest array up to which NumPy finishes one setting before JAX has compiled it.
 ENTRIES_IN_NUMPY = 2**10
-# Entries that one processor computes in a second, roughly; and seconds that are said to be long.
+# Entries that one processor computes in a second, roughly, and the seconds above which owkg warns.
 _STEPS_PER_S, _LONG_S = 5e7, 120.0
 
 
 def checked_prefix_sums(
     metric: RankWeight | str, largest_rank: int | np.integer
 ) -> Float[np.ndarray, "2 ranks"]:
-    """The running sums of `owkg.rank_weights.tables`, of a metric that is a plain mean.
+    """Running sums (`owkg.rank_weights.tables`) of a metric that is a plain mean.
 
     Raises:
-        ValueError: as there, and if the metric has a link.
+        ValueError: as `owkg.rank_weights.tables`, and if the metric has a link.
     """
     return tables.prefix_sums(checked_metric(metric), largest_rank)
 
 
 def require_feasible(entries: float, steps: float, answers: int) -> None:
-    """Stops before arrays that do not fit in memory, and warns of work that takes minutes or hours.
+    """Error if the arrays do not fit in memory, and warning if the work takes minutes or hours.
 
     Args:
-        entries: of float64 of the largest arrays together.
-        steps: entries that are computed in all.
-        answers: most answers of a query, which both grow with.
+        entries: float64 entries of the largest arrays together.
+        steps: entries computed in all.
+        answers: largest number of answers of a query; entries and steps grow with it.
 
     Raises:
-        ValueError: naming `num_answers`, if memory has no room.
+        ValueError: naming `num_answers`, if the arrays do not fit in memory.
     """
     checks.memory("num_answers", 8.0 * entries, free_memory(), f"the exact sums of {answers:,} answers")
     seconds = steps / _STEPS_PER_S
@@ -65,16 +66,16 @@ def require_feasible(entries: float, steps: float, answers: int) -> None:
 
 
 def log_factorials(size: int) -> np.ndarray:
-    """log 0!, log 1!, ..., log (size-1)!, by SciPy in float64."""
+    """log 0!, log 1!, ..., log (size-1)!, computed by SciPy in float64."""
     return special.gammaln(np.arange(size) + 1.0)
 
 
 def binomial_pmf(
     k: Shaped[Any, "..."], n: Shaped[Any, "..."], p: Float[Any, "..."], log_factorial: Float[Any, "size"]
 ) -> Any:
-    """P(Binomial(n, p) = k); 0 for k outside 0..n; exact at p = 0 and p = 1, as is its slope in p.
+    """P(Binomial(n, p) = k); 0 for k outside 0..n. Value and slope in p are exact at p = 0 and p = 1.
 
-    `log_factorial` is a table of log j! beyond all n. Only p has a derivative.
+    `log_factorial` is a table of log j! that reaches beyond every n. Only p has a derivative.
     """
     if checks.library_of(k, n, p, log_factorial) is np:
         return _binomial_pmf(np, k, n, p, log_factorial)
@@ -92,7 +93,7 @@ def _binomial_pmf(
     k = xp.where(inside, k, 0)
     n = xp.maximum(n, 0)
     choose = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
-    # 0 * log 0 is 0 here: an event that need not happen.
+    # 0 * log 0 is 0 here, because the event has probability 0 and occurs 0 times.
     happens = xp.where(k == 0, 0.0, k * xp.log(xp.where(k == 0, 1.0, p)))
     fails = xp.where(n == k, 0.0, (n - k) * xp.log1p(-xp.where(n == k, 0.0, p)))
     return xp.where(inside, xp.exp(choose + happens + fails), 0.0)
@@ -117,7 +118,7 @@ def _differentiable_pmf() -> Callable:
 
 @cache
 def _mapped() -> Callable:
-    """The kernel over a grid, compiled; of kernel, settings of a batch, shared arrays and rows."""
+    """Compiled map of a kernel over a grid, a function of kernel, batch size, shared arrays and rows."""
     import jax
 
     def mapped(kernel: Callable, batch_size: int, shared: tuple, rows: tuple):
@@ -139,18 +140,18 @@ def over_grid(
     *,
     only_jax: bool = False,
 ) -> Any:
-    """`kernel(*shared, *row)`, a tuple of scalars, for every setting of a grid: each of shape `shape`.
+    """Values of `kernel(*shared, *row)` for every setting of a grid, a tuple of arrays of shape `shape`.
 
-    Concrete settings are computed in float64 whatever `jax_enable_x64` says, and come back as NumPy
-    arrays; traced ones keep the caller's precision and stay traced.
+    Concrete settings are computed in float64 whatever `jax_enable_x64` is, and returned as NumPy arrays.
+    Traced settings keep the caller's precision and stay traced.
 
     Args:
-        kernel: a module-level function of one setting.
-        shared: arrays, the same for all settings.
+        kernel: module-level function of one setting that returns a tuple of scalars.
+        shared: arrays that are the same for all settings.
         rows: arrays of shape `[*shape, ...]`.
-        shape: of the grid.
+        shape: shape of the grid.
         entries: size of the kernel's largest array.
-        only_jax: whether the kernel takes no NumPy arrays.
+        only_jax: whether the kernel needs JAX arrays. Default False.
     """
     count = int(np.prod(shape))
     traced = checks.is_traced(*rows, *shared)
@@ -162,9 +163,9 @@ def over_grid(
 
     room = _BATCH_ENTRIES.get(jax.default_backend(), _BATCH_ENTRIES_ELSEWHERE)
     batch_size = max(1, room // entries)
-    # Whole batches: the kernel is compiled for one number of settings, and grids of like size share it.
+    # Whole batches, because the kernel is compiled for one number of settings; similar grids share it.
     size = 1 if count == 1 else -(-count // batch_size) * batch_size
-    # Copies: JAX remembers the constant that it made of an array, in the precision of the first use.
+    # Copies, because JAX caches the constant it made from an array in the precision of the first use.
     shared = tuple(np.array(array) if isinstance(array, np.ndarray) else array for array in shared)
     with settled(x64=None if traced else True):
         xp = checks.library_of(*rows, *shared)

@@ -1,7 +1,8 @@
-"""Lemma 4.1 and its corollaries: the mean of the positive class, and how it answers to strength.
+"""Lemma 4.1 and its corollaries: mean metric of the positive class and its dependence on strength.
 
-The lemma lets all N answers be missing and leaves out the test answers classified negative; `moments`
-does neither. It is kept because its derivatives are closed and explain the flattening.
+The lemma allows all N answers to be missing and leaves out the test answers classified negative;
+`owkg.theory.moments` does neither. owkg keeps the lemma because its derivatives are closed and explain why
+metrics flatten.
 """
 
 from typing import Any, Unpack
@@ -18,7 +19,7 @@ from owkg.theory.grids import binomial_pmf, checked_prefix_sums, log_factorials,
 
 
 def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
-    """E of the lemma, dE/dl1, dE/dl2, and the sum of the two slopes where l1 = l2: E[h(K+1)]."""
+    """E of the lemma, dE/dl1, dE/dl2, and the sum of the two slopes where l1 = l2, which is E[h(K+1)]."""
     xp = checks.library_of(sums, l1)
     size = log_factorial.shape[0] - 1
     k = xp.arange(size)
@@ -34,7 +35,7 @@ def _lemma_kernel(sums, log_factorial, l1, l2, sparsity, num_answers):
 
 
 def _evaluate(metric: RankWeight | str, setting: Setting) -> Any:
-    ranks = int(np.max(setting.num_answers)) + 1  # all that a positive test answer can have
+    ranks = int(np.max(setting.num_answers)) + 1  # the largest rank of a positive test answer
     size = padded_size(ranks)
     shared = (checked_prefix_sums(metric, ranks), log_factorials(size + 1))
     rows = (*setting.conditional_strengths(), setting.sparsity, setting.num_answers)
@@ -44,12 +45,12 @@ def _evaluate(metric: RankWeight | str, setting: Setting) -> Any:
 def lemma_expectation(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
     """Lemma 4.1: (l2/l1) / (beta (N+1)) sum_{j=0}^{N} h(j+1) P(Binomial(N+1, l1 beta) > j).
 
-    Computed as l2 E[S1(K+1)/(K+1)], K ~ Binomial(N, l1 beta), the same number: it has no division by
-    the strength, so l = 0 and tiny sparsities need no special case, and `jax.grad` goes through it.
-    `num_entities` is checked, though the lemma does not depend on it.
+    owkg computes the equal number l2 E[S1(K+1)/(K+1)], K ~ Binomial(N, l1 beta). It does not divide by the
+    strength, so l = 0 and tiny sparsities need no special case and `jax.grad` works. `num_entities` is
+    checked, although the lemma does not depend on it.
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Lemma 4.1; with correlation, Theorem 4.3.
@@ -58,11 +59,11 @@ def lemma_expectation(metric: RankWeight | str, **setting: Unpack[SettingArgumen
 
 
 def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
-    """d/dl of `lemma_expectation`, closed, for any correlation; not finite at l = 0 or 1 with a correlation.
+    """Closed form of d/dl of `lemma_expectation` for any correlation.
 
     Without correlation this is Corollary 4.1, E[g(K)] / (l beta (N+1)) with K ~ Binomial(N+1, l beta) and
-    g(r) = r h(r), which equals E[h(K+1)], K ~ Binomial(N, l beta). With correlation the chain rule through
-    l1 and l2 adds their slopes, infinite at l = 0 and l = 1.
+    g(r) = r h(r), which equals E[h(K+1)], K ~ Binomial(N, l beta). With correlation, the chain rule through
+    l1 and l2 adds their slopes, which are infinite at l = 0 and l = 1; the result is then not finite.
 
     Args and Raises: as `lemma_expectation`.
 
@@ -79,17 +80,17 @@ def lemma_derivative(metric: RankWeight | str, **setting: Unpack[SettingArgument
         bend = xp.where(correlated, rho * (1 - 2 * l) / (2 * spread), 0)
         odds = xp.sqrt((1 - beta) / beta)
         slope = by_missing * (1 + bend * odds) + by_test * (1 - bend / odds)
-        # Without correlation the two parts nearly cancel where the metric is saturated; their sum is known.
+        # Without correlation the two parts nearly cancel if the metric is saturated, but their sum is known.
         return xp.where(correlated, slope, uncorrelated)[()]
 
 
 def lemma_correlation_derivative(metric: RankWeight | str, **setting: Unpack[SettingArguments]) -> Any:
-    """d/drho of `lemma_expectation`, closed: negative where correlation lowers the reported number.
+    """Closed form of d/drho of `lemma_expectation`, negative where correlation lowers the reported metric.
 
     Args and Raises: as `lemma_expectation`.
 
     References:
-        The quantity whose sign Corollary 4.5 of Yang, Lin, Zhang (NeurIPS 2022) is about.
+        Yang, Lin, Zhang (NeurIPS 2022): Corollary 4.5 is about the sign of this derivative.
     """
     queries = grid(**setting)
     _, by_missing, by_test, _ = _evaluate(metric, queries)
@@ -103,7 +104,7 @@ def mrr_derivative(*, strength: ArrayLike, sparsity: ArrayLike, num_answers: Arr
     """Corollary 4.2, MRR: (1 - (1 - l beta)^(N+1)) / (l beta (N+1)); 1 in the limit l beta -> 0.
 
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if an argument is out of range.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.2.
@@ -117,7 +118,7 @@ def hits_derivative(k: int, *, strength: ArrayLike, sparsity: ArrayLike, num_ans
     """Corollary 4.3, Hits@K: P(Binomial(N, l beta) <= K - 1).
 
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if an argument is out of range.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.3.
@@ -130,11 +131,12 @@ def hits_derivative(k: int, *, strength: ArrayLike, sparsity: ArrayLike, num_ans
 def mrr_lemma_expectation(*, strength: ArrayLike, sparsity: ArrayLike, num_answers: ArrayLike) -> Any:
     """Lemma 4.1 for MRR without correlation: [H_{N+1} - sum_{j=1}^{N+1} (1-l beta)^j / j] / (beta (N+1)).
 
-    The sum over j is the integral of (1 - x^(N+1)) / (1 - x) over 0 .. 1 - l beta, and the bracket that
-    over 1 - l beta .. 1: a Gauss-Legendre rule of (N+2)/2 nodes gives it exactly, without cancellation.
+    The sum over j is the integral of (1 - x^(N+1)) / (1 - x) from 0 to 1 - l beta, and the bracket is the
+    same integral from 1 - l beta to 1. A Gauss-Legendre rule of (N+2)/2 nodes computes it exactly, without
+    cancellation.
 
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if an argument is out of range.
     """
     p, n = _positive_missing(strength, sparsity, num_answers)
     beta = checks.real("sparsity", sparsity, 0, 1, closed=False)

@@ -1,4 +1,4 @@
-"""Theorems 4.1 and 4.3: MRR under missing facts is close to a logarithm of the strength."""
+"""Theorems 4.1 and 4.3: approximation of MRR under missing facts by a logarithm of the strength."""
 
 from typing import Any, NamedTuple, Unpack
 
@@ -10,7 +10,7 @@ from owkg.openworld import Setting, SettingArguments, grid
 
 
 class _LogParts(NamedTuple):
-    """ln(l1 beta (N+2)) + gamma, and what multiplies it: (l2/l1) / (beta (N+1))."""
+    """ln(l1 beta (N+2)) + gamma, and its factor (l2/l1) / (beta (N+1))."""
 
     logarithm: Any
     factor: Any
@@ -24,13 +24,13 @@ def _parts(setting: Setting) -> _LogParts:
 
 
 def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
-    """MRR's lemma expectation as a logarithm: (l2/l1) (ln l1 + ln beta + ln(N+2) + gamma) / (beta (N+1)).
+    """Logarithm close to MRR's lemma expectation: (l2/l1) (ln l1 + ln beta + ln(N+2) + gamma) / (beta (N+1)).
 
-    NaN where l1 = 0, and where it is beyond all numbers. It may be negative, and far off, where
+    The result is NaN if l1 = 0 or if it overflows. It may be negative and far off if
     `log_approximation_error_bound` is large.
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.1; with correlation, Theorem 4.3.
@@ -42,20 +42,21 @@ def log_approximation(**setting: Unpack[SettingArguments]) -> Any:
 
 
 def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
-    """A bound on |`log_approximation` - `lemma_expectation` of MRR|; NaN where l1 = 0.
+    """Upper bound on |`log_approximation` - `lemma_expectation` of MRR|; NaN where l1 = 0.
 
-    With p = l1 beta and n = N + 1 the lemma is factor * (H_n + ln p + R), R = sum_{j>n} (1-p)^j / j. Since
+    With p = l1 beta and n = N + 1, the lemma is factor * (H_n + ln p + R), R = sum_{j>n} (1-p)^j / j. Since
     0 <= R <= (1-p)^(n+1) / ((n+1) p), and, with x = n + 1 = N + 2, -1/(2x) - 1/(12x^2) < H_n - ln x - gamma
     < -1/(2x), the bracket of the theorem is off by less than
 
-        max(1/2 + 1/(6x), (1-p)^x / p - 1/2) / x,
+        max(1/2 + 1/(6x), (1-p)^x / p - 1/2) / x.
 
-    where 1/(12x) would do, and 1/(6x) leaves room for the rounding of the lemma.
+    Here 1/(12x) would suffice; 1/(6x) leaves room for the rounding of the lemma.
 
     Args and Raises: as `log_approximation`.
 
     References:
-        Derived in docs/understand/theory.md, section 3; below that of Theorem 4.1, `printed_error_bound`.
+        Derived in docs/understand/theory.md, section 3. The bound of Theorem 4.1,
+        `printed_error_bound`, is larger.
     """
     queries = grid(**setting)
     p = queries.conditional_strengths()[0] * queries.sparsity
@@ -67,15 +68,17 @@ def log_approximation_error_bound(**setting: Unpack[SettingArguments]) -> Any:
 
 
 def printed_error_bound(*, strength: ArrayLike, sparsity: ArrayLike, num_answers: ArrayLike) -> Any:
-    """The error bound of Theorem 4.1, without correlation; `log_approximation_error_bound` is smaller.
+    """Error bound of Theorem 4.1, without correlation; `log_approximation_error_bound` is smaller.
 
     max(1 / (2 beta (N+1)^2), e / (1 - e) ln(1 / (l beta)) / (beta (N+1))) with e = (1 - l beta)^(N+1).
 
     Args:
-        strength, sparsity, num_answers: l in (0, 1], beta and N.
+        strength: l, in (0, 1].
+        sparsity: beta, in (0, 1).
+        num_answers: N, at least 1.
 
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if an argument is out of range.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.1.
@@ -92,17 +95,17 @@ def printed_error_bound(*, strength: ArrayLike, sparsity: ArrayLike, num_answers
 
 
 def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) -> Any:
-    """Corollary 4.5, exactly: whether d/drho of `log_approximation` is negative.
+    """Exact form of Corollary 4.5: whether d/drho of `log_approximation` is negative.
 
-    Its sign is that of
+    The derivative has the sign of
 
         alpha l2 / l  -  (ln(l1 beta (N+2)) + gamma),
 
-    so a rise of the correlation lowers the number if and only if ln(l1 beta (N+2)) + gamma exceeds
-    alpha l2 / l = P(in the test set | positive). As that is at most 1, l1 beta (N+2) > e^(1-gamma) = 1.526
-    suffices for every correlation. The condition is one on the logarithm: `lemma_expectation` and
-    `expectation` fall with rho without any, for every metric whose weight falls with the rank. False at
-    strength 0 or 1, where the approximation does not depend on rho.
+    so a higher correlation lowers the approximation if and only if ln(l1 beta (N+2)) + gamma exceeds
+    alpha l2 / l = P(in the test set | positive). Because this probability is at most 1,
+    l1 beta (N+2) > e^(1-gamma) = 1.526 suffices for every correlation. The condition concerns only the
+    logarithm: `lemma_expectation` and `expectation` always fall with rho if the metric's weight falls with
+    the rank. The result is False at strength 0 or 1, where the approximation does not depend on rho.
 
     Args and Raises: as `log_approximation`.
 
@@ -118,10 +121,10 @@ def correlation_lowers_log_approximation(**setting: Unpack[SettingArguments]) ->
 
 
 def printed_correlation_condition(**setting: Unpack[SettingArguments]) -> Any:
-    """The condition of Corollary 4.5: ln(l1 beta (N+2)) + gamma >= alpha + sqrt(alpha beta (1-l) / l).
+    """Condition of Corollary 4.5: ln(l1 beta (N+2)) + gamma >= alpha + sqrt(alpha beta (1-l) / l).
 
-    Sufficient for `correlation_lowers_log_approximation`, whose right side is
-    alpha - rho sqrt(alpha beta (1-l) / l): the same at rho = -1. False at strength 0 or 1.
+    It is sufficient for `correlation_lowers_log_approximation`, whose right side is
+    alpha - rho sqrt(alpha beta (1-l) / l); the two are equal at rho = -1. False at strength 0 or 1.
 
     Args and Raises: as `log_approximation`.
 

@@ -1,4 +1,4 @@
-"""The distribution of the number of missing answers, given that at least one answer is in the test set."""
+"""Distribution of the number of missing answers, given that at least one answer is in the test set."""
 
 from functools import reduce
 from types import ModuleType
@@ -15,22 +15,22 @@ from owkg.openworld.missing import node_location, popularity_probabilities
 from owkg.theory.grids import binomial_pmf
 from owkg.theory.grids import require_feasible as require_feasible_sums
 
-# Gauss-Legendre nodes over the query entity's survival probability, at least; the integrand is a
-# polynomial of degree N times a normal density, cut where that is negligible.
+# Minimum number of Gauss-Legendre nodes over the query entity's survival probability. The integrand is a
+# polynomial of degree N times a normal density, cut where the density is negligible.
 _NODES = 128
 _REACH = 10  # standard deviations
 
 
 def require_feasible(missing: MissingModel, num_answers: Int[np.ndarray, "..."]) -> None:
-    """As `grids.require_feasible`, of the moments of so many answers under a missing-fact model."""
+    """`grids.require_feasible` for the moments of so many answers under a missing-fact model."""
     largest = int(np.max(num_answers))
-    # A node-based model sums over as many nodes as answers.
+    # The node-based model sums over as many nodes as there are answers.
     entries, factor = (3.0 * largest**2, 5) if isinstance(missing, NodeBased) else (64.0 * largest, 1)
     require_feasible_sums(entries, factor * float(np.sum(num_answers.astype(np.float64) ** 2)), largest)
 
 
 def parameters(missing: MissingModel, setting: Setting, size: int) -> tuple:
-    """What `missing_count_pmf` needs of each setting, arrays of shape `[*grid, ...]`.
+    """Arrays of shape `[*grid, ...]` that `missing_count_pmf` needs for each setting.
 
     Raises:
         ValueError: if `missing` is none of the three models.
@@ -41,7 +41,7 @@ def parameters(missing: MissingModel, setting: Setting, size: int) -> tuple:
     if isinstance(missing, Independent):
         return (setting.sparsity,)
     if checks.is_traced(setting.sparsity):
-        raise TypeError(f"`sparsity` cannot be traced under {missing}: its parameters are solved for.")
+        raise TypeError(f"`sparsity` cannot be traced under {missing}, which solves for its own parameters.")
     if isinstance(missing, NodeBased):
         location = np.asarray(node_location(setting.sparsity, missing.spread))
         return _node_mixture(location, missing.spread, setting.sparsity, max(_NODES, size))
@@ -54,7 +54,7 @@ def _node_mixture(
 ) -> tuple[np.ndarray, np.ndarray]:
     """P(an answer is missing | the query entity's probability), and the weight of that probability.
 
-    Nodes: the continuous part on (0, 1) and the atoms that the cut leaves at 0 and 1.
+    The nodes are the continuous part on (0, 1) and the point masses that the cut leaves at 0 and 1.
     """
     nodes, weights = special.roots_legendre(num_nodes)
     mu = location[..., None]
@@ -64,7 +64,7 @@ def _node_mixture(
     density = np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * spread) * weights * (high - low) / 2
     at_zero, at_one = special.ndtr(-mu / spread), special.ndtr((mu - 1) / spread)
     survival = np.concatenate([survival, np.zeros_like(mu), np.ones_like(mu)], axis=-1)
-    # Averaged over its own probability, an answer of this query entity survives with sqrt(alpha).
+    # Averaged over its own entity, an answer survives with probability sqrt(alpha) given the query entity.
     missing = 1 - survival * np.sqrt(1 - sparsity)[..., None]
     return missing, np.concatenate([density, at_zero, at_one], axis=-1)
 
@@ -74,7 +74,7 @@ def missing_count_pmf(
 ) -> Float[Any, "counts"]:
     """P(m answers are missing | m < N) for m = 0, 1, ..., one entry fewer than the table of log j! has.
 
-    `row` is what `parameters` gives for one setting.
+    `row` holds the `parameters` of one setting.
     """
     xp = checks.library_of(*row, num_answers, log_factorial)
     m = xp.arange(log_factorial.shape[0] - 1)
@@ -92,7 +92,7 @@ def missing_count_pmf(
 def _poisson_binomial(
     xp: ModuleType, probability: Float[Any, "events"], num_answers: Shaped[Any, ""]
 ) -> Float[Any, "events"]:
-    """P(m of the first `num_answers` events happen), by adding one event at a time."""
+    """P(m of the first `num_answers` events happen), computed by adding one event at a time."""
 
     def add(pmf, p):
         return (1 - p) * pmf + p * xp.concatenate([xp.zeros_like(pmf[:1]), pmf[:-1]]), None

@@ -1,8 +1,9 @@
-"""The exact mean, variance and covariance of any rank metric under missing facts.
+"""Exact mean, variance and covariance of any rank metric under missing facts.
 
 Yang et al. (2022) prove the mean of the positive class only (Lemma 4.1) and estimate the variance
-numerically. Given the number m of missing answers, and the number k of them classified positive, the
-ranks are those of a random order in two blocks, and both moments follow (docs/understand/theory.md).
+numerically. Given the number m of missing answers and the number k of these classified positive, the test
+answers are ranked in random order within two blocks, which gives both moments;
+docs/understand/theory.md derives them.
 """
 
 from collections.abc import Callable
@@ -22,12 +23,12 @@ from owkg.rank_weights.tables import padded_size
 from owkg.theory import grids, missing_counts
 from owkg.theory.grids import checked_prefix_sums, log_factorials, over_grid
 
-# Entries of an array of `given_missing` by NumPy: it stays in the second-level cache.
+# Entries of an array of `given_missing` in NumPy, so that it stays in the second-level cache.
 _ENTRIES = 2**15
 
 
 class Moments(NamedTuple):
-    """Mean and variance of the metric of one query; arrays of the grid's shape."""
+    """Mean and variance of one query's metric, arrays of the grid's shape."""
 
     expectation: Any
     variance: Any
@@ -41,13 +42,13 @@ def given_missing(
     num_answers: Shaped[Any, ""],
     num_entities: Shaped[Any, ""],
 ) -> tuple[Float[Any, "size"], Float[Any, "size"]]:
-    """E[M | m] and Var[M | m] for m = 0 .. size-1 missing answers (garbage from m = N on).
+    """E[M | m] and Var[M | m] for m = 0 .. size-1 missing answers (entries from m = N on are meaningless).
 
-    With k | m ~ Binomial(m, l1), T = N - m, n = N_entity - N + m - k + 1:
-    a positive test answer ranks uniformly on 1..k+1, a negative one on k+1..k+n, and
-    E[M^2 | m, k] = E[h^2]/T + (1 - 1/T) E[h_i h_j], where two positives have
-    E[h_i h_j] = (S1(k+1)^2 + S2(k+1)) / ((k+1)(k+2)), two negatives the same with the sums from k+1
-    to k+n and n (n+1), and one of each the product of their means.
+    With k | m ~ Binomial(m, l1), T = N - m, n = N_entity - N + m - k + 1, a positive test answer ranks
+    uniformly on 1..k+1 and a negative one on k+1..k+n, and
+    E[M^2 | m, k] = E[h^2]/T + (1 - 1/T) E[h_i h_j]. Two positives have
+    E[h_i h_j] = (S1(k+1)^2 + S2(k+1)) / ((k+1)(k+2)). Two negatives have the same with the sums from k+1
+    to k+n and the divisor n (n+1). One of each has the product of their means.
     """
     xp = checks.library_of(sums, missing_strength)
     size = log_factorial.shape[0] - 1
@@ -65,7 +66,7 @@ def given_missing(
     def with_missing(pmf: Float[Any, "..."], m: Int[Any, "..."]) -> tuple[Any, Any]:
         m = m[..., None]
         last = num_entities - num_answers + m + 1  # k + n
-        # From k = m + 1 on, which no m reaches, n may run below 1.
+        # From k = m + 1 on, which no m reaches, n may be below 1.
         inverse = 1 / xp.maximum(last - xp.arange(-1, size), 1).astype(sums.dtype)
         per_n, per_next = inverse[..., 1:], inverse[..., :-1]  # 1/n, 1/(n+1)
         last1, last2 = upto(last)
@@ -81,7 +82,7 @@ def given_missing(
         return mean_given_m, second_given_m - mean_given_m**2
 
     def one_more(pmf: Float[Any, "..."]) -> Any:
-        """Binomial(m + 1, l1) from Binomial(m, l1), sums of positive terms."""
+        """Binomial(m + 1, l1) from Binomial(m, l1), as sums of positive terms."""
         positive = missing_strength * xp.concatenate([xp.zeros_like(pmf[:1]), pmf[:-1]])
         return (1 - missing_strength) * pmf + positive
 
@@ -125,14 +126,14 @@ def _covariance_kernel(missing: MissingModel):
     return kernel
 
 
-# About as many entries of arrays as are computed in the time that a size of its own takes to compile.
+# Array entries that can be computed in about the time that compiling one more size takes.
 _WORTH = 4e7
 
 
 def _sizes(num_answers: np.ndarray) -> list[int]:
-    """Sizes of arrays, increasing, that the queries are divided among: one, unless more save time.
+    """Increasing array sizes among which the queries are divided: one, unless more save time.
 
-    Round numbers, but for a single query that is not compiled (`grids.over_grid`).
+    Sizes are round numbers, except for a single query, which is not compiled (`grids.over_grid`).
     """
     if num_answers.size == 1 and num_answers.max() <= grids.ENTRIES_IN_NUMPY:
         return [int(num_answers.max())]
@@ -153,7 +154,7 @@ def _over_queries(
     conditional: tuple[Any, ...],
     missing: MissingModel,
 ) -> tuple[Any, ...]:
-    """The kernel over the grid, in arrays of about as many entries as each query has answers."""
+    """Kernel values over the grid, in arrays about as long as each query has answers."""
     largest = int(np.max(setting.num_entities))
     sums = tuple(checked_prefix_sums(metric, largest) for metric in metrics)
 
@@ -188,20 +189,21 @@ def moments(
 ) -> Moments:
     """Exact mean and variance of a query's metric, given that the query has a test answer.
 
-    O(num_answers^2) a setting once the prefix sums of the metric up to `num_entities` are there.
+    The cost is O(num_answers^2) for each setting, after the prefix sums of the metric up to `num_entities`.
 
     Args:
-        metric: the rank metric, or its name.
-        missing: how facts come to be missing.
-        answer_weights: a histogram over the last axis of the grid. Given, that axis is averaged out:
-            the query is drawn at random with those weights (counts of queries by `num_answers`).
+        metric: rank metric or its name.
+        missing: missing-fact model. Default `INDEPENDENT`.
+        answer_weights: weights of a histogram over the last axis of the grid, such as counts of queries by
+            `num_answers`. The query is then drawn at random with these weights, and the last axis is
+            averaged out. Default: no averaging.
         setting: numbers or arrays that broadcast (`owkg.openworld.SettingArguments`).
 
     Returns:
-        `Moments`, in the metric's own unit (and its square).
+        `Moments`, in the metric's own unit and its square.
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
 
     Examples:
         >>> from owkg.rank_weights import MRR
@@ -227,20 +229,21 @@ def conditional_moments(
     answer_weights: ArrayLike | None = None,
     **world: Unpack[World],
 ) -> Moments:
-    """`moments` for l1 and l2 themselves, in the place of a strength and a correlation.
+    """`moments` for given l1 and l2 instead of a strength and a correlation.
 
     Args:
-        missing_strength, test_strength: l1 = P(positive | missing), l2 = P(positive | in the test set).
+        missing_strength: l1 = P(positive | missing).
+        test_strength: l2 = P(positive | in the test set).
         missing, answer_weights: as in `moments`.
-        world: sparsity, num_answers, num_entities.
+        world: sparsity, num_answers and num_entities (`owkg.openworld.World`).
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
     """
     both = {"missing_strength": missing_strength, "test_strength": test_strength}
     both = {k: v if checks.is_traced(v) else checks.real(k, v, 0, 1) for k, v in both.items()}
     shape = checks.common_shape(**both)
-    queries = grid(strength=np.full(shape, 0.5), **world)  # stands in: only l1 and l2 are used
+    queries = grid(strength=np.full(shape, 0.5), **world)  # placeholder, only l1 and l2 are used
     l1, l2 = (broadcast(v, queries.shape) for v in both.values())
     return _mixed(*_moments(metric, queries, (l1, l2), missing), answer_weights)
 
@@ -255,23 +258,23 @@ def _moments(
 def _mixed(
     expectation: Float[Any, "..."], variance: Float[Any, "..."], answer_weights: ArrayLike | None
 ) -> Moments:
-    """The moments of a query drawn with `answer_weights` along the last axis, or of each as it is."""
+    """Moments of a query drawn with `answer_weights` along the last axis, or of each query if None."""
     if answer_weights is not None:
         weights = _normalised(answer_weights, np.shape(expectation))
         overall = (expectation * weights).sum(-1)
         spread = (expectation - overall[..., None]) ** 2
         expectation, variance = overall, (weights * (variance + spread)).sum(-1)
-    # Rounding may leave -1e-18 where the metric cannot vary.
+    # Rounding may leave -1e-18 if the metric cannot vary.
     return Moments(expectation, variance if checks.is_traced(variance) else np.maximum(variance, 0))
 
 
 def expectation(metric: RankWeight | str, **setting: Any) -> Any:
-    """The mean of `moments`, with its arguments."""
+    """Mean of `moments`, with the same arguments."""
     return moments(metric, **setting).expectation
 
 
 def variance(metric: RankWeight | str, **setting: Any) -> Any:
-    """The variance of `moments`, with its arguments."""
+    """Variance of `moments`, with the same arguments."""
     return moments(metric, **setting).variance
 
 
@@ -283,17 +286,18 @@ def covariance(
     answer_weights: ArrayLike | None = None,
     **models: Unpack[PairArguments],
 ) -> Any:
-    """Covariance of the metrics of two models on one query: they share its missing facts, nothing else.
+    """Covariance of the metrics of two models on one query, which share only its missing facts.
 
     Cov = Cov_m(E[M_A | m], E[M_B | m]).
 
     Args:
-        metric, other_metric: of the two models, or their names; None: the same.
+        metric: rank metric of the first model, or its name.
+        other_metric: rank metric of the second model, or its name. Default: `metric`.
         missing, answer_weights: as in `moments`.
         models: the setting and the second model (`owkg.openworld.PairArguments`).
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
     """
     other_metric = metric if other_metric is None else other_metric
     one, two = pair(**models)
@@ -317,6 +321,6 @@ def _normalised(answer_weights: ArrayLike, shape: tuple[int, ...]) -> np.ndarray
             "answer_weights", f"must match the last axis of the grid {shape}, got {weights.shape}."
         )
     if weights.max() == 0:
-        raise ArgumentError("answer_weights", "must not all be 0.")
+        raise ArgumentError("answer_weights", "must have an entry above 0, got only zeros.")
     weights = weights / weights.max()
     return weights / weights.sum()

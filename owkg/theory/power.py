@@ -1,4 +1,4 @@
-"""Theorem 4.2 and Corollary 4.4: how often the weaker model looks better, and how many queries prevent it."""
+"""Theorem 4.2 and Corollary 4.4: probability of the wrong order, and the queries that keep it small."""
 
 from typing import Any, Unpack
 
@@ -15,7 +15,7 @@ from owkg.rank_weights.fitted import queries_for_consistency
 from owkg.rank_weights.registry import checked_metric
 from owkg.theory.moments import covariance, moments
 
-# Relative error of an expectation, a sum of some hundred rounded products.
+# Relative error of an expectation, which is a sum of about a hundred rounded products.
 _ROUNDING = 1e-14
 
 
@@ -26,7 +26,7 @@ def _gap_and_variance(
     missing: MissingModel,
     answer_weights: ArrayLike | None,
 ) -> tuple[np.ndarray | np.floating, np.ndarray | np.floating]:
-    """By how much the stronger model's mean is better, and the variance of one query's difference."""
+    """Advantage of the stronger model's mean, and variance of one query's difference."""
     settings = pair(**models)
     difference = settings[1].strength - settings[0].strength
     if np.any(difference == 0):
@@ -40,10 +40,10 @@ def _gap_and_variance(
     better = np.sign(difference) * (1 if checked_metric(metric).larger_is_better else -1)
     if answer_weights is not None:
         if np.any(better != better[..., :1]):
-            raise ArgumentError("strength", "and `other_strength` must keep their order along the histogram.")
+            raise ArgumentError("strength", "and `other_strength` must be in the same order in every bin.")
         better = better[..., 0]
     gap = better * (two.expectation - one.expectation)
-    # Hits@1 among many missing facts hardly depends on strength: below rounding there is no gap to see.
+    # Hits@1 with many missing facts hardly depends on strength. A gap below the rounding error counts as 0.
     rounding = _ROUNDING * np.maximum(np.abs(one.expectation), np.abs(two.expectation))
     gap = np.where(np.abs(gap) < rounding, 0.0, gap)
     spread = one.variance + two.variance
@@ -61,23 +61,24 @@ def inconsistency_probability(
     answer_weights: ArrayLike | None = None,
     **models: Unpack[PairArguments],
 ) -> Any:
-    """P(the weaker of two models shows the better mean over `num_queries` queries).
+    """P(the weaker of two models has the better mean over `num_queries` queries).
 
-    Theorem 4.2 with the exact moments of both models in the place of the logarithm and one estimated
-    variance: Phi(-gap sqrt(Q) / sqrt(V_A + V_B)), less 2 Cov under the root when `paired`. Normal in the
-    mean over queries, exact otherwise. Above 1/2 where correlation reverses the order of the means: then more
-    queries make it worse.
+    This is Theorem 4.2 with the exact moments of both models, instead of the logarithm and one estimated
+    variance: Phi(-gap sqrt(Q) / sqrt(V_A + V_B)), and V_A + V_B - 2 Cov under the root if `paired`. The only
+    approximation is that the mean over queries is normal. The probability exceeds 1/2 if correlation reverses
+    the order of the means; more queries then make it larger.
 
     Args:
-        metric: the rank metric, or its name.
+        metric: rank metric or its name.
         num_queries: Q, at least 1.
-        paired: whether both are measured on one test set, so that they share its missing facts.
+        paired: whether both models are measured on the same test set and share its missing facts. Default
+            False.
         missing, answer_weights: as in `moments`.
-        models: the setting and the second model; the larger strength is the stronger
-            (`owkg.openworld.PairArguments`).
+        models: the setting and the second model (`owkg.openworld.PairArguments`). The model with the larger
+            strength is the stronger one.
 
     Raises:
-        ValueError: if an argument leaves its interval, or the strengths are equal.
+        ValueError: if an argument is out of range, or the strengths are equal.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2.
@@ -87,7 +88,7 @@ def inconsistency_probability(
     checks.common_shape(num_queries=queries, models=gap)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = gap * np.sqrt(queries / spread)
-    # No gap at all, as for Hits@K with K above every rank: a coin toss.
+    # Without any gap, as for Hits@K with K above every rank, the order is a coin toss.
     return np.where(gap == 0, 0.5, special.ndtr(-z))[()]
 
 
@@ -100,15 +101,19 @@ def required_queries(
     answer_weights: ArrayLike | None = None,
     **models: Unpack[PairArguments],
 ) -> Any:
-    """The fewest queries for which `inconsistency_probability` is at most `inconsistency`, in (0, 0.5).
+    """Fewest queries for which `inconsistency_probability` is at most `inconsistency`.
 
-    Corollary 4.4 with exact moments: ceil(z^2 (V_A + V_B [- 2 Cov]) / gap^2), z = Phi^-1(1 - inconsistency).
-    A whole number as float; infinite where no number suffices, because correlation makes the weaker model's
-    mean the better one, or because the two means do not differ in double precision. The other arguments are
-    those of `inconsistency_probability`.
+    This is Corollary 4.4 with exact moments: ceil(z^2 (V_A + V_B [- 2 Cov]) / gap^2) with
+    z = Phi^-1(1 - inconsistency). The result is a whole number as float. It is infinite if no number
+    suffices, because correlation gives the weaker model the better mean, or because the two means are equal
+    in double precision.
+
+    Args:
+        metric, paired, missing, answer_weights, models: as in `inconsistency_probability`.
+        inconsistency: tolerated P(the weaker model looks better), in (0, 0.5).
 
     Raises:
-        ValueError: if an argument leaves its interval, or the strengths are equal.
+        ValueError: if an argument is out of range, or the strengths are equal.
 
     Examples:
         >>> from owkg.rank_weights import MRR
@@ -138,18 +143,20 @@ def log_inconsistency_probability(
     variance: ArrayLike,
     other_variance: ArrayLike | None = None,
 ) -> Any:
-    """Theorem 4.2 in the paper's form, for MRR without correlation: both means by the logarithm.
+    """Theorem 4.2 in the paper's form, for MRR without correlation, with both means from the logarithm.
 
     Phi(-|ln(l'/l)| sqrt(Q) / (beta (N+1) sqrt(V + V'))).
 
     Args:
-        strength, other_strength: l of the two models, in (0, 1].
-        sparsity, num_answers, num_queries: beta, N and Q.
-        variance, other_variance: V of one query's MRR, of each model, above 0, measured or from `moments`.
-            Without the second, the first is of both, as in Corollary 4.4.
+        strength, other_strength: l and l' of the two models, in (0, 1].
+        sparsity: beta, in (0, 1).
+        num_answers: N, at least 1.
+        num_queries: Q, at least 1.
+        variance: V, variance of one query's MRR under the first model, above 0, measured or from `moments`.
+        other_variance: V' of the second model. Default: `variance`, as in Corollary 4.4.
 
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if an argument is out of range.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), Theorem 4.2, equation 5.
@@ -186,16 +193,19 @@ def log_required_queries(
 ) -> Any:
     """Corollary 4.4 in the paper's form, for MRR: c / difference^2, c = 2 (beta l (N+1) z)^2 V; not rounded.
 
-    The corollary linearises the logarithm around l. `required_queries` needs neither.
+    The corollary replaces the mean by the logarithm and linearises it around l; `required_queries` does
+    neither.
 
     Args:
-        strength, difference: l in (0, 1], and l' - l above 0.
-        sparsity, num_answers: beta and N.
-        variance: V of one query's MRR, above 0.
+        strength: l of the first model, in (0, 1].
+        difference: l' - l, above 0.
+        sparsity: beta, in (0, 1).
+        num_answers: N, at least 1.
+        variance: V, variance of one query's MRR, above 0.
         inconsistency: tolerated probability of the wrong order, in (0, 0.5).
 
     Raises:
-        ValueError: if an argument leaves its interval.
+        ValueError: if an argument is out of range.
 
     Examples:
         >>> c = dict(strength=0.7, sparsity=0.35, num_answers=43, inconsistency=0.05)
@@ -203,7 +213,7 @@ def log_required_queries(
         4.65
 
     References:
-        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4; docs/evidence/errata.md corrects its example.
+        Yang, Lin, Zhang (NeurIPS 2022), Corollary 4.4; docs/evidence/errata.md corrects its worked example.
     """
     l = _positive("strength", strength)
     change = checks.real("difference", difference, 0, np.inf, closed=False)

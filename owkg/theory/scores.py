@@ -1,6 +1,6 @@
-"""The mean of any rank metric when candidates are ranked by normal scores, by quadrature.
+"""Mean of any rank metric if candidates are ranked by normal scores, computed by quadrature.
 
-The variance of this prediction model has no form as short; `owkg.simulate` estimates it.
+The variance under this prediction model has no comparably short form; `owkg.simulate` estimates it.
 """
 
 from functools import cache
@@ -15,8 +15,8 @@ from owkg.rank_weights.tables import padded_size
 from owkg.theory import missing_counts
 from owkg.theory.grids import binomial_pmf, checked_prefix_sums, log_factorials, over_grid, require_feasible
 
-# Steps of the trapezoidal rule over the test answer's score, at first; doubled until the mean settles. On a
-# smooth integrand that vanishes at both ends the rule converges geometrically once a step resolves it.
+# Initial steps of the trapezoidal rule over the test answer's score, doubled until the mean settles. The
+# integrand is smooth and vanishes at both ends, so the rule converges geometrically once steps resolve it.
 _STEPS = 288
 _TOLERANCE = 1e-11
 _REACH = 9.0  # standard deviations
@@ -35,7 +35,7 @@ def _kernel(missing: MissingModel, window: int, steps: int):
 
         def at(offset):
             score = mu_test + offset
-            # Missing answers ahead: Binomial(m, P(missing beats score)), m averaged out.
+            # Missing answers ahead: Binomial(m, P(missing beats score)), averaged over m.
             ahead = norm.sf(score - mu_missing)
             m = jnp.arange(size)
             given = binomial_pmf(m[None, :], m[:, None], ahead, log_factorial)
@@ -59,24 +59,24 @@ def _kernel(missing: MissingModel, window: int, steps: int):
 def score_expectation(
     metric: RankWeight | str, *, missing: MissingModel = INDEPENDENT, **setting: Unpack[SettingArguments]
 ) -> Any:
-    """Mean of a query's metric when answers score N(mu, 1), non-answers N(0, 1), and scores rank.
+    """Mean of a query's metric if answers score N(mu, 1), non-answers N(0, 1), and candidates rank by score.
 
     A test answer of score s is preceded by Binomial(m, Phi(mu1 - s)) missing answers and
     Binomial(N_entity - N, Phi(-s)) non-answers; h(1 + both) is averaged over s ~ N(mu2, 1) and over m.
     mu1 and mu2 are the shifts of the conditional strengths l1 and l2 (`owkg.openworld.prediction.shift`).
-    Metrics that are smooth in the rank take milliseconds a setting; one with a sharp edge far down the
-    list, such as Hits@1000, takes up to sqrt(num_entities) / 8 times as long. The strength, P(an answer beats
-    every non-answer), must be in (0, 1).
+    Metrics that are smooth in the rank take milliseconds for each setting. A metric with a sharp edge far
+    down the list, such as Hits@1000, takes up to sqrt(num_entities) / 8 times as long. The strength,
+    P(an answer beats every non-answer), must be in (0, 1).
 
     Raises:
-        ValueError: if an argument leaves its interval; the message names it.
+        ValueError: if an argument is out of range; the message names it.
     """
     queries = grid(**setting)
     others = queries.num_entities - queries.num_answers
     mu_missing, mu_test = (np.asarray(shift(p, others)) for p in queries.conditional_strengths())
     size = padded_size(np.max(queries.num_answers))
     largest = int(np.max(others))
-    # Ten standard deviations of the widest binomial, either side.
+    # Ten standard deviations of the widest binomial on either side.
     window = min(padded_size(int(10 * np.sqrt(largest)) + 64), padded_size(largest + 1))
     answers = int(np.max(queries.num_answers))
     entries = float(answers) * (answers + window)

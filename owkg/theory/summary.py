@@ -37,21 +37,22 @@ def closed_forms(
     answer_weights: ArrayLike | None = None,
     **setting: Unpack[SettingArguments],
 ) -> list[dict[str, Any]]:
-    """Mean, variance, Lemma 4.1 with its slope, and the logarithm of Theorem 4.1, for each metric.
+    """Mean, variance, Lemma 4.1 with its slope, and the logarithm of Theorem 4.1: one row per metric.
 
     Args:
-        metrics: rank metrics, or their names.
-        prediction: whether answers are classified or scored.
-        missing: how facts come to be missing.
-        answer_weights: a histogram over `num_answers`, which is averaged out.
-        setting: of `owkg.openworld.SettingArguments`: one setting, several only in `num_answers`.
+        metrics: rank metrics or their names.
+        prediction: "classification" or "score", how the model orders candidates. Default "classification".
+        missing: missing-fact model. Default `INDEPENDENT`.
+        answer_weights: weights of a histogram over `num_answers`, which is averaged out. Default: none.
+        setting: one setting (`owkg.openworld.SettingArguments`). Only `num_answers` may be an array, and
+            only with `answer_weights`.
 
     Returns:
-        A dictionary for each metric: metric, expectation, variance, lemma_expectation, derivative,
-        log_approximation, log_approximation_error_bound; None where one does not apply.
+        A dictionary for each metric with the keys metric, expectation, variance, lemma_expectation,
+        derivative, log_approximation and log_approximation_error_bound. A value that does not apply is None.
 
     Raises:
-        ValueError: naming the argument that leaves its interval.
+        ValueError: if an argument is out of range; the message names it.
 
     Examples:
         >>> (row,) = closed_forms("mrr", strength=0.7, sparsity=0.35, num_answers=43, num_entities=14505)
@@ -75,7 +76,7 @@ def closed_forms(
             continue
         exact = moments(metric, **setting, missing=missing, answer_weights=answer_weights)
         row |= {"expectation": _number(exact.expectation), "variance": _number(exact.variance)}
-        if missing == INDEPENDENT:  # which the lemma and what follows from it assume
+        if missing == INDEPENDENT:  # the lemma and its consequences assume it
             row["lemma_expectation"] = mean(lemma_expectation(metric, **setting))
             row["derivative"] = mean(lemma_derivative(metric, **setting))
             if metric == MRR:
@@ -93,22 +94,24 @@ def queries_to_tell_apart(
     answer_weights: ArrayLike | None = None,
     **setting: Unpack[PairArguments],
 ) -> list[dict[str, Any]]:
-    """Required queries of two models, on separate and on shared (paired) test sets, for each metric.
+    """Required queries of two models on separate and on shared (paired) test sets: one row per metric.
 
     Args:
-        metrics: rank metrics, or their names.
-        inconsistency: tolerated probability that the weaker model looks better, in (0, 0.5).
-        num_queries: also compute the probability that the order of so many queries is wrong.
-        missing: how facts come to be missing.
-        answer_weights: a histogram over `num_answers`, which is averaged out.
-        setting: of `owkg.openworld.PairArguments`: one setting, several only in `num_answers`.
+        metrics: rank metrics or their names.
+        inconsistency: tolerated probability that the weaker model looks better, in (0, 0.5). Default 0.05.
+        num_queries: number of queries for which to compute the probability of the wrong order. Default: none.
+        missing: missing-fact model. Default `INDEPENDENT`.
+        answer_weights: weights of a histogram over `num_answers`, which is averaged out. Default: none.
+        setting: one setting and the second model (`owkg.openworld.PairArguments`). Only `num_answers` may be
+            an array, and only with `answer_weights`.
 
     Returns:
-        A dictionary for each metric: metric, required_queries, required_queries_paired (None: no number
-        suffices), and with `num_queries` inconsistency_probability and inconsistency_probability_paired.
+        A dictionary for each metric with the keys metric, required_queries and required_queries_paired (None
+        if no number suffices), and, if `num_queries` is given, inconsistency_probability and
+        inconsistency_probability_paired.
 
     Raises:
-        ValueError: naming the argument that leaves its interval.
+        ValueError: if an argument is out of range; the message names it.
     """
     _one_setting(answer_weights, setting)
     checks.scalar("inconsistency", np.asarray(inconsistency))
@@ -131,7 +134,7 @@ def queries_to_tell_apart(
 
 
 def _one_setting(answer_weights: ArrayLike | None, setting: Mapping[str, Any]) -> np.ndarray | None:
-    """The checked weights of the histogram; ValueError if the setting is several, but in `num_answers`."""
+    """Checked weights of the histogram; ValueError if an argument other than `num_answers` is an array."""
     for name, value in setting.items():
         if value is not None and (name != "num_answers" or answer_weights is None):
             checks.scalar(name, np.asarray(value))
@@ -139,14 +142,14 @@ def _one_setting(answer_weights: ArrayLike | None, setting: Mapping[str, Any]) -
         return None
     shares, sizes = checks.real("answer_weights", answer_weights, 0, np.inf), np.shape(setting["num_answers"])
     if shares.shape != sizes or len(sizes) != 1:
-        text = f"must have one weight for each number of answers, shape {sizes}, got {shares.shape}."
+        text = f"must have one weight for each number of answers, shape {sizes}, got shape {shares.shape}."
         raise ArgumentError("answer_weights", text)
     if not shares.any():
-        raise ArgumentError("answer_weights", "must be above 0 somewhere, got zeros only.")
+        raise ArgumentError("answer_weights", "must have an entry above 0, got only zeros.")
     return shares
 
 
 def _number(value: SupportsFloat) -> float | None:
-    """A float; None where it is not finite."""
+    """Value as a float, or None if it is not finite."""
     value = float(value)
     return value if math.isfinite(value) else None

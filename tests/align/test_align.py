@@ -181,7 +181,7 @@ def test_shares_of_one_seed_are_nested_and_splits_differ_by_seed():
         ("ref_ent_ids", "", r"ref_ent_ids, line 1: must hold something"),
         ("triples_1", "0 7 4\n0 7\n", r"triples_1, line 2: must be the ids of head, relation and tail"),
         ("triples_1", "0 7 5\n", r"triples_1, line 1: the tail 5 is no entity"),
-        ("ent_ids_2", "10\ten:a\n10\ten:b\n", r"ent_ids_2, line 2: the id '10' stands on line 1"),
+        ("ent_ids_2", "10\ten:a\n10\ten:b\n", r"ent_ids_2, line 2: the id '10' is already on line 1"),
         ("sup_ent_ids", "0\t10\n", r"ref_ent_ids, line 1: the pair stands in sup_ent_ids, line 1, already"),
     ],
 )

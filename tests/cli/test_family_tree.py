@@ -76,7 +76,7 @@ def test_verify_of_damaged_files_says_which(call, given, tmp_path):
     code, out, err = call("verify", world)
     assert (code, err) == (1, "")
     assert out.splitlines()[:2] == [
-        f"{world}: {name}: is not the file of which metadata.json tells"
+        f"{world}: {name}: does not have the checksum in metadata.json"
         for name in ("facts.parquet", "people.tsv")
     ]
     assert out.splitlines()[2].startswith(f"{world}: people.tsv, line 1: must be the header")

@@ -117,7 +117,7 @@ def test_a_family_of_one_can_be_drawn(call):
         ("draw --tree -1 --out tree.png", "--tree"),
         (
             "draw --max-tree-size 500 --out tree.png",
-            "a family of 500 people cannot be drawn; they must be at most",
+            "a family of 500 people cannot be drawn; it must have at most",
         ),
         ("draw --max-depth 0 --out tree.png", "--max-depth must be a whole number of at least 1, got 0"),
     ],

@@ -164,7 +164,7 @@ def test_a_long_line_of_descent():
 def test_one_family_of_at_most_400():
     with pytest.raises(ValueError, match="`people` must be one family, got 2"):
         layout(sample_people(num_trees=2, max_tree_size=20))
-    with pytest.raises(ValueError, match="a family of 401 people cannot be drawn; they must be at most 400"):
+    with pytest.raises(ValueError, match="a family of 401 people cannot be drawn; it must have at most 400"):
         layout(sample_people(num_trees=1, max_tree_size=401))
 
 
@@ -194,7 +194,7 @@ def test_numbers_of_families_that_are_none(tree):
 
 def test_nobody_is_no_family():
     nobody = People(pl.Series([], dtype=pl.String), np.zeros(0, bool), np.empty((0, 2), np.int32))
-    with pytest.raises(ValueError, match="`people` must hold somebody, got nobody"):
+    with pytest.raises(ValueError, match="`people` must hold at least one person, got none"):
         family(nobody, 0)
     with pytest.raises(ValueError, match="`people` must be one family, got 0"):
         layout(nobody)

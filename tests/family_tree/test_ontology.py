@@ -97,7 +97,7 @@ def test_sources_that_are_none(source):
         ('[a]\nmeaning = 1\nrules = ["parentOf(X, Y)"]', ", line 1: a: must have text for meaning, got 1"),
         ('[a]\nmeaning = "X"', ", line 1: a: must have rules"),
         ("[a]\nrules = []", ", line 1: a: must have rules"),
-        ('[female]\nrules = ["parentOf(X, Y)"]', ", line 1: female: is said of people"),
+        ('[female]\nrules = ["parentOf(X, Y)"]', ", line 1: female: describes a person"),
         ('[parentOf]\nrules = ["childOf(Y, X)"]', ", line 1: parentOf: is given with the people"),
         (
             '[a]\nrules = [\n  "parentOf(X, Y)",\n  "b(X, Y)",\n]',
@@ -105,7 +105,7 @@ def test_sources_that_are_none(source):
         ),
         (
             '[b]\nrules = ["parentOf(X, Y)"]\n[a]\n\nrules = ["b(X, Y), Z != X"]',
-            ", line 5: a, rule 'b(X, Y), Z != X': Z must stand in a relation",
+            ", line 5: a, rule 'b(X, Y), Z != X': Z must occur in a relation",
         ),
         (
             '[b]\nrules = ["a(X, Y)"]\n[a]\nrules = ["parentOf(X, Z), parentOf(W, Y)"]',
@@ -113,7 +113,7 @@ def test_sources_that_are_none(source):
         ),
         (
             '[a]\nrules = ["parentOf(X, \\u0041)"]',
-            ", line 1: a, rule 'parentOf(X, A)': Y must stand in a relation",
+            ", line 1: a, rule 'parentOf(X, A)': Y must occur in a relation",
         ),
         ('[a]\nrules = ["a(Y, X)"]', ", line 1: a: there must be a rule to start a from"),
         (

@@ -211,7 +211,7 @@ def test_any_names_go_there_and_back(tmp_path_factory, names):
         (PEOPLE + "joe\tmale\t\n", 7, "must be a person, a tab and a gender, got 3 columns"),
         (PEOPLE + "joe\tm\n", 7, "the gender must be female or male, got 'm'"),
         (PEOPLE + "\njoe\tmale\n", 7, "got a blank line"),
-        (PEOPLE + "ann\tmale\n", 7, "the person 'ann' stands on line 3 already"),
+        (PEOPLE + "ann\tmale\n", 7, "the person 'ann' is already on line 3"),
     ],
 )
 def test_bad_people_are_named_with_file_and_line(tmp_path, people, line, message):
@@ -227,7 +227,7 @@ def test_bad_people_are_named_with_file_and_line(tmp_path, people, line, message
         ("parent\tchild\nann\t\n", 2, "must be a parent, a tab and a child, got 2 columns"),
         ("parent\tchild\nann\tdan\nann\tjoe\n", 3, "the child 'joe' is not in .*people.tsv"),
         ("parent\tchild\nann\tdan\njoe\tdan\n", 3, "the parent 'joe' is not in .*people.tsv"),
-        (PARENTS + "ann\tdan\n", 6, "the edge 'ann -> dan' stands on line 3 already"),
+        (PARENTS + "ann\tdan\n", 6, "the edge 'ann -> dan' is already on line 3"),
         (PARENTS + "ann\tkim\n", 6, "'kim' has more than two parents: eve, dan, ann"),
         ("parent\tchild\neve\tkim\nann\tkim\n", 3, "'kim' has two female parents: eve, ann"),
         ("parent\tchild\nann\tdan\nbob\teve\nbob\tbob\n", 4, "'bob' is their own ancestor: bob -> bob"),

@@ -107,7 +107,7 @@ def test_chosen_rules(text):
         ("r(X, Z), s(Z, Y), r(Y, W), not s(W, Z)", "not s(W, Z): its variables must be joined"),
         (
             "r(X, Y), r(X, Z), r(X, W), r(Y, Z), r(Y, W), r(Z, W)",
-            "W must be joined with two others at most, it cannot be separated from X, Y, Z",
+            "W must be joined with at most two others; it cannot be separated from X, Y, Z",
         ),
     ],
 )

@@ -85,8 +85,8 @@ SISTER, BROTHER = PUBLISHED_RELATIONS.index("sisterOf"), PUBLISHED_RELATIONS.ind
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([(2, SISTER, 0), (0, BROTHER, 1)], "person 0 is said to be female and male"),
-        ([(0, SISTER, 2)], "person 2 is of no known gender"),
+        ([(2, SISTER, 0), (0, BROTHER, 1)], "person 0 must not be both female and male"),
+        ([(0, SISTER, 2)], "person 2 must have a known gender"),
         ([(2, SISTER, 0)], "ancestor"),  # each a parent and a child of the other
     ],
 )

@@ -256,7 +256,7 @@ def test_facts_that_are_not_the_closure_are_found(world, change, where):
     last = read_metadata(world)["facts"]
     changed(world / "facts.tsv", change)
     faults = verify(world)
-    assert faults[0] == "facts.tsv: is not the file of which metadata.json tells"
+    assert faults[0] == "facts.tsv: does not have the checksum in metadata.json"
     assert faults[1].startswith(where.format(last=last, after=last + 1))
     signed(world, "facts.tsv")
     assert verify(world) == faults[1:]
@@ -264,7 +264,7 @@ def test_facts_that_are_not_the_closure_are_found(world, change, where):
 
 def test_other_rules_and_other_people_are_found(world):
     changed(world / "relations.toml", lambda text: text.replace(b"X != Y", b"male(X)"))
-    assert verify(world)[0] == "relations.toml: is not the file of which metadata.json tells"
+    assert verify(world)[0] == "relations.toml: does not have the checksum in metadata.json"
     signed(world, "relations.toml")
     assert verify(world)[0].startswith("facts.tsv, line ")
 
@@ -287,7 +287,7 @@ def test_numbers_are_compared_whatever_the_facts(world):
     (world / "metadata.json").write_text(json.dumps(content | {"people": 1}))
     changed(world / "facts.tsv", lambda text: text[:-1])
     checksum, line, people = verify(world)
-    assert checksum == "facts.tsv: is not the file of which metadata.json tells"
+    assert checksum == "facts.tsv: does not have the checksum in metadata.json"
     assert line.startswith("facts.tsv, line ")
     assert people == f"metadata.json: people must be {content['people']}, got 1"
 
@@ -321,7 +321,7 @@ def test_files_that_are_absent_or_too_many_are_found(world):
 def test_files_that_cannot_be_read_are_found(world, file, text, fault):
     (world / file).write_bytes(text)
     checksum, why = verify(world)
-    assert checksum == f"{file}: is not the file of which metadata.json tells"
+    assert checksum == f"{file}: does not have the checksum in metadata.json"
     assert why.startswith(fault)
     signed(world, file)
     assert verify(world) == [why]
@@ -345,7 +345,7 @@ def parquet(tmp_path, inputs):
 )
 def test_damaged_parquet_is_found(parquet, damage):
     changed(parquet / "facts.parquet", damage)
-    assert verify(parquet) == ["facts.parquet: is not the file of which metadata.json tells"]
+    assert verify(parquet) == ["facts.parquet: does not have the checksum in metadata.json"]
 
 
 def test_parquet_of_something_else_is_found(parquet):

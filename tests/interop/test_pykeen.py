@@ -235,7 +235,7 @@ def test_other_things(call, message):
 
 def test_results_of_another_kind(tmp_path):
     (tmp_path / "a.json").write_text("[1,")
-    with pytest.raises(ValueError, match=r"a\.json, line 1: is no JSON"):
+    with pytest.raises(ValueError, match=r"a\.json, line 1: must be JSON"):
         pykeen.read_metrics(tmp_path / "a.json")
     (tmp_path / "b.json").write_text(json.dumps([1]))
     with pytest.raises(ValueError, match=r"b\.json: must hold metrics"):

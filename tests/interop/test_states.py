@@ -133,7 +133,7 @@ def test_rescal():
         ({"library": "keras"}, "`library` must be one of pykeen, pyg, torchkge"),
         (
             {"model": "conve"},
-            "`model` must be one of transe, distmult, complex, rotate, which are taken of pyg",
+            "`model` must be one of transe, distmult, complex, rotate, which owkg reads from pyg",
         ),
         (
             {"library": "libkge", "model": "transh"},
@@ -155,7 +155,7 @@ def test_rescal():
             {"state": {"a": np.ones((2, 2))}},
             "`state` must hold one array 'node_emb.weight' \\(pyg, transe\\), got a",
         ),
-        ({"entities": ["a"]}, "`entities` must be a label for each of 30 rows, got 1"),
+        ({"entities": ["a"]}, "`entities` must have a label for each of 30 rows, got 1"),
     ],
 )
 def test_bad_states(change, message):
@@ -245,7 +245,7 @@ def test_a_folder_is_no_state(tmp_path):
 def test_a_torch_whose_loader_may_run_code_is_not_used(tmp_path, monkeypatch):
     (tmp_path / "model.pt").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="2.5.1+cpu"))
-    with pytest.raises(ValueError, match=r"model\.pt: torch 2\.6 or newer is needed .* loader of 2\.5\.1"):
+    with pytest.raises(ValueError, match=r"model\.pt: needs torch 2\.6 or newer, .* loader of 2\.5\.1"):
         read_state(tmp_path / "model.pt")
 
 

@@ -262,7 +262,7 @@ def test_bad_files_are_named(table, tmp_path):
         wrong[9:].write_parquet(ranks / "2.parquet")
         refused(ranks, f"same columns in every file: {column} {said} .*2.parquet")
     (ranks / "2.parquet").write_text("no Parquet file")
-    refused(ranks, "2.parquet: no Parquet file, or a damaged one")
+    refused(ranks, "2.parquet: must be an undamaged Parquet file")
     table.drop("optimistic").write_parquet(ranks / "2.parquet")
     refused(ranks / "2.parquet", "2.parquet: no column optimistic")
     table.write_parquet(folder(ranks / "model=x") / "3.parquet")

@@ -36,7 +36,7 @@ def test_curves_are_named_by_model_and_area():
 
 
 def test_triples_without_a_curve_and_other_files_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="must hold positive and other triples"):
+    with pytest.raises(ValueError, match="must hold positive and negative triples"):
         classification_curves(TRIPLES.filter(label="positive"))
     with pytest.raises(ValueError, match=r"must end in .png, .pdf or .svg, got 'a.gif'"):
         classification_figure(TRIPLES, tmp_path / "a.gif")

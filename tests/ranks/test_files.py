@@ -157,7 +157,7 @@ def test_a_bad_row_of_a_parquet_file_is_named(tmp_path):
 def test_a_file_that_is_not_what_its_name_says(tmp_path):
     path = tmp_path / "ranks.parquet"
     path.write_text(HEADER)
-    with pytest.raises(ValueError, match=r"ranks\.parquet: no Parquet file"):
+    with pytest.raises(ValueError, match=r"ranks\.parquet: must be an undamaged Parquet file"):
         read_ranks(path)
     path = tmp_path / "ranks.csv.gz"
     packed = gzip.compress((HEADER + "\n" + "a,r,b,tail,1,2,3\n" * 99).encode())

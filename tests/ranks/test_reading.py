@@ -69,9 +69,7 @@ def test_names_change_places(tmp_path):
 def test_a_table_with_the_names_of_owkg_needs_no_others(tmp_path, name):
     path = TABLE if name == "frame" else _written(TABLE, tmp_path / name)
     path = path.parent if "/" in name else path
-    with pytest.warns(
-        UserWarning, match="has no column 'subject' for head, and is read by the names of owkg"
-    ):
+    with pytest.warns(UserWarning, match="has no column 'subject' for head; owkg uses the columns"):
         read = read_ranks(path, columns={"head": "subject"}).frame
     assert read.select(TABLE.columns).equals(read_ranks(path).frame.select(TABLE.columns))
 

@@ -117,7 +117,7 @@ def test_bad_parquet_files_are_named(columns, message, tmp_path):
 def test_what_is_no_file_of_facts(tmp_path):
     (tmp_path / "facts.parquet").write_text("no")
     (tmp_path / "facts.tsv.gz").write_bytes(gzip.compress(b"a\tr\tb\n")[:-4])
-    for path, message in (("facts.parquet", "no Parquet file"), ("facts.tsv.gz", "whole gzip file")):
+    for path, message in (("facts.parquet", "undamaged Parquet file"), ("facts.tsv.gz", "whole gzip file")):
         with pytest.raises(ValueError, match=message):
             read_facts(tmp_path / path)
     with pytest.raises(ValueError, match="`path` must be the path of a file, got 3"):

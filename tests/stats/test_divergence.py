@@ -24,7 +24,7 @@ def test_limits():
     assert divergence([1, 1], [1, 0], added=0) == np.inf
     with pytest.raises(ValueError, match="`other` must be of shape"):
         divergence([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="`one` must hold a count above 0"):
+    with pytest.raises(ValueError, match="`one` must have a count above 0"):
         divergence([0, 0], [1, 2], added=0)
     with pytest.raises(ValueError, match="`other` must be finite and at least 0"):
         divergence([0, 0], [1, -2])

@@ -165,7 +165,7 @@ def test_no_focus_helps_where_correlation_turns_the_order():
     ("function", "focus", "message"),
     [
         (best_weight, 1.1, r"`focus` must be in \[0, 1\], got 1.1"),
-        (focus_curve, 0.1, "`focus` must be along one axis"),
+        (focus_curve, 0.1, "`focus` must have one axis"),
         (focus_curve, [0.1, -1], "`focus` must be in"),
     ],
 )
@@ -177,7 +177,7 @@ def test_bad_focuses(function, focus, message):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"strength": [0.4, 0.5]}, "must be one setting"),
+        ({"strength": [0.4, 0.5]}, "must be single numbers"),
         ({"other_strength": 0.5}, "`other_strength` must differ from `strength`"),
         ({"inconsistency": 0.5}, "`inconsistency` must be in"),
     ],

@@ -255,7 +255,7 @@ def test_result_does_not_depend_on_the_x64_flag():
     [
         ({"answer_weights": [1.0, 2.0]}, "`answer_weights` must match the last axis"),
         ({"num_answers": [3, 4], "answer_weights": [-1.0, 2.0]}, "`answer_weights` must be finite"),
-        ({"num_answers": [3, 4], "answer_weights": [0.0, 0.0]}, "must not all be 0"),
+        ({"num_answers": [3, 4], "answer_weights": [0.0, 0.0]}, "must have an entry above 0"),
         ({"missing": "node"}, "`missing` must be one of the models"),
         ({"strength": 1.2}, "`strength` must be in"),
     ],
