@@ -21,7 +21,7 @@ _BLOCK = 2**25
 
 
 def known_of_lists(graph: KnowledgeGraph, split: str | None) -> list[str]:
-    """Splits whose answers are removed from lists, train and valid, except `split`: pools seek new answers."""
+    """Splits whose answers leave lists: train and valid, except `split`, because pools seek new answers."""
     return [name for name in ("train", "valid") if name in graph.splits and name != split]
 
 

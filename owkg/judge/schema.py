@@ -26,8 +26,7 @@ _NUMBERS = {"score": pl.Float64, "relevance": pl.Int64}
 
 
 def checked(name: str, frame: object, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns `columns` of `frame`: text, finite or infinite scores, and relevances that are whole numbers from
-    -1.
+    """Columns `columns` of `frame`, checked: text, scores that are not NaN, whole relevances from -1.
 
     Raises:
         ValueError: naming `name` and what is wrong, if `frame` is not a frame, lacks a column or an entry, or
@@ -37,7 +36,8 @@ def checked(name: str, frame: object, columns: Sequence[str]) -> pl.DataFrame:
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
     if missing := [column for column in columns if column not in frame.columns]:
         got = ", ".join(frame.columns) or "none"
-        raise ArgumentError(name, f"must have the columns {', '.join(columns)}; {missing[0]} is missing, got {got}.")
+        text = f"must have the columns {', '.join(columns)}; {missing[0]} is missing, got {got}."
+        raise ArgumentError(name, text)
     frame = frame.select(columns)
     for column in frame:
         for row in column.is_null().arg_true().head(1):

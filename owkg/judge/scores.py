@@ -52,7 +52,7 @@ class Scores(NamedTuple):
     Attributes:
         systems: names of the systems, at least one.
         metrics: names of the metrics.
-        larger_is_better: whether larger is better, for each metric.
+        larger_is_better: whether larger values of each metric are better.
         queries: columns side, entity, relation.
         value: values, [metrics, systems, queries].
         weight: weights, at least 0 and equal for all systems, [metrics, queries].

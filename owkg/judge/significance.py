@@ -184,7 +184,7 @@ def pairwise(
     if test not in list(PairTest):
         raise ArgumentError("test", f"must be one of {', '.join(PairTest)}, got {test!r}.")
     if test == PairTest.RANDOMISATION and key is None:
-        raise ValueError('`key` must be a seed or a key of jax.random.key for the randomisation test, got None.')
+        raise ValueError('`key` must be a seed or a jax.random.key for the randomisation test, got None.')
     first, second = np.triu_indices(systems, 1)
     difference, deviation, error, p = (np.empty(len(first)) for _ in range(4))
     wins, losses = (np.empty(len(first), np.int64) for _ in range(2))
@@ -221,7 +221,7 @@ def pairwise(
 
 
 def other_hypothesis(scores: Scores) -> list[str]:
-    """Names of the metrics whose equality Wilcoxon's test does not test, because their queries differ in weight.
+    """Metrics for which Wilcoxon's test does not test equality, because their queries differ in weight.
 
     The list is empty if every pair has a system with several seeds, because its p-value then comes from
     Student's t.
@@ -309,7 +309,7 @@ def difference_intervals(
 def _nested(
     scores: Scores, metric: str, each: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> Iterator[tuple[slice, np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...], np.ndarray]]:
-    """For each chunk of pairs: difference, (variance, freedom) below and above it, and variance over seeds."""
+    """Difference, (variance, freedom) below and above it, and variance over seeds, for chunks of pairs."""
     units = _Units.of(scores, metric)
     # The mean over seeds of a query that was not drawn varies less than a single seed.
     less = (1 / scores.num_seeds[first] ** 2 + 1 / scores.num_seeds[second] ** 2) / 2
@@ -416,12 +416,12 @@ class _Units(NamedTuple):
 
 
 def unseen_variance(values: np.ndarray, effective: float) -> float:
-    """Variance of a mean difference from half a query more at each end of the values (Agresti and Min 2005)."""
+    """Variance of a mean difference from half a query at each end of the values (Agresti and Min 2005)."""
     return float(2 * _ADDED * ((np.ptp(values) or np.abs(values).max()) / effective) ** 2)
 
 
 def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Differences of the contributions, [pairs, queries], for a bounded number of pairs at a time."""
+    """Differences of the contributions, [pairs, queries], in chunks of pairs."""
     size = max(1, _CHUNK // each.shape[1])
     for start in range(0, len(first), size):
         part = slice(start, start + size)

@@ -253,7 +253,7 @@ def _refuse_raw_beside_filtered(parts: Partitions, names: tuple[str, ...]) -> No
 
 
 def _require_memory(queries: float, value: np.ndarray) -> None:
-    """ValueError if the scores of about `queries` queries do not fit in memory, judged by the scores of some."""
+    """ArgumentError if the scores of about `queries` queries, shaped like `value`, do not fit in memory."""
     metrics, systems = value.shape[:2]
     needed = 8 * metrics * (systems + 1) * _COPIES * queries
     what = f"the scores of about {queries:,.0f} queries (fewer metrics take less)"
