@@ -208,9 +208,7 @@ def compare(
                 "by" if divisions else "ties", "applies to rank metrics, not to measures of lists."
             )
         if isinstance(metrics, Sequence) and any(str(one).lower().startswith("mrr") for one in metrics):
-            note(
-                "mrr with measures of lists is the mean of RR: the first relevant answer of a list counts."
-            )
+            note("mrr with measures of lists is the mean of RR: the first relevant answer of a list counts.")
         of_topics = _judgements(qrels, graph)
         read = {
             name: topic_scores(given, one, measures, intersect=intersect, known=known)

@@ -184,7 +184,7 @@ def pairwise(
     if test not in list(PairTest):
         raise ArgumentError("test", f"must be one of {', '.join(PairTest)}, got {test!r}.")
     if test == PairTest.RANDOMISATION and key is None:
-        raise ValueError('`key` must be a seed or a jax.random.key for the randomisation test, got None.')
+        raise ValueError("`key` must be a seed or a jax.random.key for the randomisation test, got None.")
     first, second = np.triu_indices(systems, 1)
     difference, deviation, error, p = (np.empty(len(first)) for _ in range(4))
     wins, losses = (np.empty(len(first), np.int64) for _ in range(2))

@@ -167,9 +167,7 @@ def stability_by_triple(
         Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5.1: triples of the test set are discarded.
     """
     if not isinstance(tables, Mapping) or len(tables) < 2:
-        raise ArgumentError(
-            "tables", f"must hold rank tables of at least two systems, got {tables!r}."
-        )
+        raise ArgumentError("tables", f"must hold rank tables of at least two systems, got {tables!r}.")
     key, chosen, rule = checked_key(key), averaged(metrics), checked_rule(ties)
     runs, owners = runs_of(tables)
     tasks, table = joined(runs)

@@ -325,7 +325,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _other_tables(folder: Path) -> list[Path]:
-    """Files in a folder and its subfolders, not Parquet, that are rank tables by name or a user's importer."""
+    """Files in a folder and its subfolders, not Parquet, that are rank tables by name or user's importer."""
     plugins.load()
     hidden = (".", "_")
     return sorted(

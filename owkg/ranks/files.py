@@ -98,7 +98,8 @@ def ranks_from_list(
 
     Args:
         path: file with the columns head, relation, tail, side, rank, and candidates unless they are given;
-            other columns are kept. Head, relation, tail and side may all be missing: row i is then the tail task of the triple i, 0, i, so that each rank has its own query.
+            other columns are kept. Head, relation, tail and side may all be missing: row i is then the tail
+            task of the triple i, 0, i, so that each rank has its own query.
         num_candidates: number of candidates among which every answer was ranked. Default: from the file or
             the graph.
         graph: knowledge graph whose triples were ranked. It gives the number of candidates of each task, and

@@ -154,7 +154,7 @@ def register_importer(importer: Importer) -> None:
     if not isinstance(importer.name, str) or not importer.name or not isinstance(importer.what, str):
         raise ArgumentError("importer", f"must have the texts name and what, got {importer!r}.")
     if importer.name in IMPORTERS:
-        raise ArgumentError("importer", f"must not have the name of an importer of owkg, got {importer.name!r}.")
+        raise ArgumentError("importer", f"must have a new name, got {importer.name!r}, which owkg uses.")
     OWN[importer.name] = importer
 
 

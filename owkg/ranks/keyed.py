@@ -112,7 +112,7 @@ def rank_queries(
         some = [kind for kind in kinds if kind != pl.Null]
         if not all(kind.is_numeric() for kind in some) and len(set(some)) > 1:
             got = ", ".join(map(str, kinds))
-            raise ArgumentError("known", f"must hold from and to with the type of {during} in `tasks`, got {got}.")
+            raise ArgumentError("known", f"must hold from and to with the type of {during}, got {got}.")
         if len(wrong := known.filter(pl.col("from") > pl.col("to"))):
             first, last = wrong.select(_SPAN).row(0)
             raise ArgumentError("known", f"must have from at or before to, got {first!r} and {last!r}.")

@@ -222,7 +222,7 @@ def _with_unseen(
     if unseen == "drop":
         return table, said
     if split is None:
-        raise ArgumentError("unseen", "must not be last unless a split of the graph holds all the triples, got no such split.")
+        raise ArgumentError("unseen", "last needs a split of the graph that holds all triples.")
     rest = triples[~is_seen(graph, seen, triples)]
     sides = [one for one in SIDES if (table["side"] == one).any()]
     facts = filter_facts(graph, filters) if filters else None

@@ -62,7 +62,7 @@ class TableReading:
         for name in ("untied", "realistic", "ids"):
             checks.flag(name, getattr(self, name))
         if self.untied and self.realistic:
-            raise ArgumentError("realistic", "must be left out with `untied`, because ranks either have ties or do not.")
+            raise ArgumentError("realistic", "must be left out with `untied`: ranks have ties, or have none.")
         if self.candidates is not None:
             given = checks.integer("candidates", self.candidates, 1)
             object.__setattr__(self, "candidates", int(given) if given.ndim == 0 else given)

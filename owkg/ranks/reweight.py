@@ -44,7 +44,7 @@ def reweighted(table: RankTable | pl.DataFrame, shares: Mapping[str, float] | No
         )
     for name in present:
         if not (isinstance(shares[name], Real) and np.isfinite(shares[name]) and shares[name] >= 0):
-            raise ArgumentError("shares", f"must be finite and at least 0, got {shares[name]!r} for {name!r}.")
+            raise ArgumentError("shares", f"must be finite, at least 0, got {shares[name]!r} for {name!r}.")
     if not any(shares[name] for name in present):
         raise ArgumentError("shares", "must be above 0 for some relation of the table, got zeros only.")
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0)

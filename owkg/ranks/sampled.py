@@ -187,7 +187,7 @@ def _negatives(negative: Any, queries: int) -> _Negatives:
         if matrix.ndim != 2 or len(matrix) not in (1, queries):
             raise ArgumentError(
                 "negative",
-                f"must be [queries, candidates] with positive [queries], got {scores.shape} with ({queries},).",
+                f"must be [queries, candidates] for positive [queries], got {scores.shape}, ({queries},).",
             )
         shared = len(matrix) < queries
         counts = np.full(queries, matrix.shape[1])

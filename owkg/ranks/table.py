@@ -62,7 +62,7 @@ class Named(NamedTuple):
     column: Callable[[str, int], str]
 
     def __call__(self, row: int) -> str:
-        """What messages call a row."""
+        """Name of a row in messages."""
         return self.of_row(row)
 
 
@@ -107,7 +107,7 @@ class RankTable:
 
     @classmethod
     def of(cls, table: object, *, source: str = "table") -> "RankTable":
-        """Rank table of a frame, validated (messages name it `source`); a rank table is returned unchanged."""
+        """Rank table of a frame, validated as `source` in messages; a rank table is returned unchanged."""
         return table if isinstance(table, cls) else cls.trusted(validated(table, source=source))
 
     @classmethod
@@ -240,7 +240,7 @@ def validated_at(table: object, *, source: str, place: Place, part: bool = False
 
 
 def require_columns(columns: Sequence[str], source: str, found: Iterable[str] | None = None) -> None:
-    """ValueError if a column of rank tables is missing; `found` are the original columns, for the message."""
+    """ValueError if a column of rank tables is missing; the message shows `found`, the original columns."""
     if missing := [name for name in REQUIRED if name not in columns]:
         raise ValueError(
             f"{source}: no column {', '.join(missing)}; columns found: "
