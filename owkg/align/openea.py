@@ -33,7 +33,7 @@ def find(folder: Path, name: str) -> Path | None:
 def openea(
     folder: Path, fold: int | None
 ) -> tuple[tuple[KnowledgeGraph, KnowledgeGraph], list[Path], list[Int32[np.ndarray, "_ 2"]]]:
-    """Graphs of a folder of OpenEA, the files of its training and test pairs (or of all pairs), and the pairs.
+    """Graphs of a folder of OpenEA, files of the training and test pairs (or of all pairs), and the pairs.
 
     Errors and warnings are as in `owkg.align.read_alignment`.
     """

@@ -274,7 +274,7 @@ def _row_counts(
     own: Int32[Array, "tiles size"],
     is_pair: Bool[Array, "tiles size"],
 ) -> tuple[Any, Any]:
-    """Numbers above and at least level, for the left entities of one row of tiles and for all right entities."""
+    """Numbers above and at least level: by left entity of one row of tiles, and by right entity."""
 
     def flags(keys: Array, own: Array, there: Array) -> tuple[Array, Array]:
         return (keys > to_pass(own)) & there, (keys >= to_reach(own)) & there
@@ -302,7 +302,7 @@ def _of_blocks(
     ranks = {}
     for done, (side, asked, answer) in enumerate((("tail", 0, 1), ("head", 1, 0))):
         candidates, target = np.unique(pairs[:, answer], return_inverse=True)
-        # Pairs are sorted by query and answer, so that the known answers of a query are adjacent and in order.
+        # Pairs are sorted by query and answer, so that known answers of a query are adjacent and in order.
         order = np.lexsort((target, pairs[:, asked]))
         grouped, known = pairs[order, asked], target[order].astype(np.int32)
         block = max(1, _BLOCK_ENTRIES // len(candidates))

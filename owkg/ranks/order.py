@@ -19,12 +19,12 @@ def unsortable(key: Int[Array, "..."]) -> Float[Array, "..."]:
 
 
 def to_pass(key: Int[Array, "..."]) -> Int[Array, "..."]:
-    """Threshold key: exactly the keys of floats above that of `key` are larger; 0 is not above -0 (key -1)."""
+    """Threshold key that only keys of floats above the float of `key` exceed; 0 is not above -0 (key -1)."""
     return jnp.where(key == -1, 0, key)
 
 
 def to_reach(key: Int[Array, "..."]) -> Int[Array, "..."]:
-    """Threshold key: exactly the keys of floats of at least that of `key` are at least it; -0 reaches 0."""
+    """Threshold key that only keys of floats of at least the float of `key` reach; -0 (key -1) reaches 0."""
     return jnp.where(key == 0, -1, key)
 
 

@@ -52,10 +52,11 @@ def query_table(world: OpenWorld) -> pl.DataFrame:
 
 
 def write_judged_files(world: OpenWorld, folder: Path) -> None:
-    """Writes `queries.tsv`, `queries_sparse.txt`, `queries_full.txt`, `qrels_sparse.txt` and `qrels_full.txt`.
+    """Writes `queries.tsv`, and `queries_*.txt` and `qrels_*.txt` for the sparse and the full test.
 
-    `queries_*` are the test facts that answer a drawn query, each once; `qrels_*` are TREC judgements, lines
-    of query, 0, answer, 1, separated by tabs.
+    `queries_sparse.txt` and `queries_full.txt` are the test facts that answer a drawn query, each once.
+    `qrels_sparse.txt` and `qrels_full.txt` are TREC judgements, lines of query, 0, answer, 1, separated by
+    tabs.
     """
     table = query_table(world)
     write_columns(table, folder / "queries.tsv", header=True)

@@ -94,7 +94,7 @@ two training facts instead: filtering knows these facts anyway, and values measu
 
 
 def readme(card: dict[str, Any], *, layouts: Sequence[str], figure: str | None) -> str:
-    """Text of the card from `describe`, with `versions` and `source`; `figure` is the name of a file, if any."""
+    """Text of the card from `describe`, with `versions` and `source`; `figure` is a file name, if any."""
     parts = [f"# Open-world benchmark at density {card['parameters']['density']:g}\n\n{_drawn(card)}"]
     parts += [f"![Answers per query in each test; alpha by relation]({figure})"] if figure else []
     parts += [_table([card]), _ALPHA, *card["notes"]]
@@ -115,7 +115,7 @@ def readme(card: dict[str, Any], *, layouts: Sequence[str], figure: str | None) 
 
 
 def readme_of_several(cards: dict[str, dict[str, Any]], shared: int) -> str:
-    """Text that compares worlds of several densities, with cards by folder and the number of `shared` queries."""
+    """Text that compares worlds of several densities, with cards by folder and so many `shared` queries."""
     first = next(iter(cards.values()))
     how = (
         "They are nested: a fact that is missing at one density is missing at every lower density, and a "

@@ -112,8 +112,8 @@ def sample(
 ) -> OpenWorld:
     """Open world sampled from a closed one.
 
-    Each fact survives with probability d on average (`survival`). Of the survivors, a share t trains, a share
-    v validates, and the rest is the sparse test. The full test is the sparse test and all missing facts.
+    Each fact survives with probability d on average (`survival`). A share t of the survivors trains, a
+    share v validates, and the rest is the sparse test. The full test is the sparse test and all missing facts.
 
     Random draws belong to the sorted facts, so that equal facts and an equal seed give an equal world.
 
@@ -222,7 +222,7 @@ def _checked(design: SamplingDesign) -> SamplingDesign:
 
 
 def _stream(design: SamplingDesign, use: int) -> np.random.Generator:
-    """Random numbers of one use, shared by all densities if nested, and separate for each density otherwise."""
+    """Random numbers of one use, shared by all densities if nested, otherwise separate for each density."""
     key = () if design.nested else (int(np.float64(design.density).view(np.uint64)),)
     return np.random.default_rng(np.random.SeedSequence(design.seed, spawn_key=(use, *key)))
 

@@ -95,7 +95,7 @@ def _check_labels(world: OpenWorld) -> None:
     """ValueError naming the first label that cannot be written."""
     for kind, labels in (("entity", world.entities), ("relation", world.relations)):
         _refuse(
-            labels, _BREAKS, f"{kind} labels must not hold a tab or line end, or begin or end with a space"
+            labels, _BREAKS, f"{kind} labels must not hold tabs or line ends, or begin or end with a space"
         )
     _refuse(world.entities, _BARS, 'entity labels must not hold a bar or be "?", which qrels use')
 
