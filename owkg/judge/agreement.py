@@ -112,6 +112,7 @@ def agreement(
         >>> found = agreement(0, full, half)
         >>> found.coefficients, found.value.tolist(), found.shared, found.only_first
         (('tau', 'tau-ap', 'spearman'), [[1.0, 1.0, 1.0]], 250, 250)
+
     References:
         Efron, Tibshirani (1993), "An introduction to the bootstrap", chapters 10 (bias) and 13 (percentiles).
     """

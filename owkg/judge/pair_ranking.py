@@ -63,6 +63,7 @@ def pair_ranking(
         >>> pairs = {"head": ["a", "b", "b"], "relation": ["r"] * 3, "tail": ["b", "a", "b"]}
         >>> pair_ranking(pl.DataFrame(pairs | {"score": [3.0, 2.0, 1.0]}), graph).weighted  # (1 + 2/3) / 2
         0.8333333333333333
+
     References:
         Wang et al., "On Evaluating Embedding Models for Knowledge Base Completion" (RepL4NLP 2019); Zhou et
         al. (SIGIR 2022), section 6.2.

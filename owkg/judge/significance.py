@@ -170,6 +170,7 @@ def pairwise(
         >>> found = pairwise(scores, "mrr")
         >>> found.difference.round(3).tolist(), found.p.round(3).tolist()
         ([0.3], [0.122])
+
     References:
         Smucker, Allan, Carterette (CIKM 2007), "A comparison of statistical significance tests for
         information retrieval evaluation".
@@ -282,6 +283,7 @@ def difference_intervals(
         >>> low, high = difference_intervals(scores, "mrr")
         >>> low.round(3).tolist(), high.round(3).tolist()
         ([-0.694], [1.294])
+
     References:
         Cochran (1977), "Sampling techniques", section 6.4, of the ratio of two means.
         Efron and Stein (Annals of Statistics 9, 1981), "The jackknife estimate of variance".

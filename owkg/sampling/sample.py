@@ -113,7 +113,8 @@ def sample(
     """Open world sampled from a closed one.
 
     Each fact survives with probability d on average (`survival`). A share t of the survivors trains, a
-    share v validates, and the rest is the sparse test. The full test is the sparse test and all missing facts.
+    share v validates, and the rest is the sparse test. The full test is the sparse test and all missing
+    facts.
 
     Random draws belong to the sorted facts, so that equal facts and an equal seed give an equal world.
 

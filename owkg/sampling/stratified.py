@@ -38,6 +38,7 @@ def stratified_sample(
         >>> graph = KnowledgeGraph(tuple(map(str, range(60))), ("a", "b", "c"), {"test": triples})
         >>> np.bincount(stratified_sample(graph, share=0.1, seed=0)[:, 1]).tolist()
         [6, 3, 1]
+
     References:
         Zhou et al. (SIGIR 2022), section 3.1: 5 % of the test triples of FB15k-237.
     """

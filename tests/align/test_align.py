@@ -96,7 +96,7 @@ def openea(tmp_path, **changed):
 @pytest.mark.parametrize(("fold", "pairs"), [(None, (0, 2)), (1, (0, 2)), (2, (2, 1))])
 def test_files_in_the_layout_of_openea(tmp_path, fold, pairs):
     folder = openea(tmp_path)
-    with pytest.warns(UserWarning, match=rf"fold {fold or 1} of 2 is taken; its 1 validation pairs"):
+    with pytest.warns(UserWarning, match=rf"fold {fold or 1} of 2 is used; its 1 validation pairs"):
         data = align.read_alignment(folder, fold=fold)
     assert data.left.entities == ("zh/a", "zh/b", "zh/c")
     assert data.right.entities == ("en/a", "en/b", "en/c")

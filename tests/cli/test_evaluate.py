@@ -326,7 +326,9 @@ def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
     assert "another number of candidates" not in capsys.readouterr().err
     pl.read_csv("new/out.csv").with_columns(candidates=99).write_csv("new/other.csv")
     assert main(["metrics", "new/other.csv", "--kg", "sampled", "--metric", "mrr"]) == 0
-    words = "40 of 40 tasks have another number of candidates than in the graph filtered by train, valid, test and"
+    words = (
+        "40 of 40 tasks have another number of candidates than in the graph filtered by train, valid, test"
+    )
     assert words in capsys.readouterr().err
 
 
