@@ -242,15 +242,15 @@ def test_importers(own):
     table = read_ranks("a.plain")
     assert table.frame["optimistic"].to_list() == [2, 5, 1]
     assert convert("a.plain", "plain").table.equals(table.frame)
-    with pytest.raises(ValueError, match=r"`split` says nothing about a plain list, which a\.plain is"):
+    with pytest.raises(ValueError, match=r"`split` has no effect on a plain list, which a\.plain is"):
         convert("a.plain", split="test")
     with pytest.raises(
         ValueError, match="`kind` must be one of table, list, scores, run, sampled, plain, got 'x'"
     ):
         convert("a.plain", "x")
-    with pytest.raises(ValueError, match="`importer` must have a name of its own, got 'run'"):
+    with pytest.raises(ValueError, match="`importer` must have a new name, got 'run'"):
         register_importer(Importer("run", "x", lambda path, graph: None, holds=lambda path: True))
-    with pytest.raises(ValueError, match=r"`importer` must be of owkg\.ranks\.Importer, with read and holds"):
+    with pytest.raises(ValueError, match=r"`importer` must be an owkg\.ranks\.Importer with read and holds"):
         register_importer(Importer("x", "x", lambda path, graph: None))
 
 

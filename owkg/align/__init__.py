@@ -1,4 +1,4 @@
-"""Entity alignment: pairs of graphs, GCN-Align, ranks of both directions, one-to-one assignment."""
+"""Entity alignment: pairs of graphs, GCN-Align, ranks in both directions, one-to-one assignment."""
 
 from owkg.align.assign import assigned
 from owkg.align.data import Alignment, read_alignment, split_pairs

@@ -8,11 +8,11 @@ from owkg.errors import ArgumentError
 
 
 def assigned(similarity: ArrayLike) -> Bool[np.ndarray, "pairs"]:
-    """Whether each pair is matched by the assignment of the largest total similarity (Hungarian).
+    """Whether each pair is matched by the assignment of largest total similarity (Hungarian algorithm).
 
     Args:
-        similarity: finite floats [pairs, pairs], of the left entity of each pair (row) and the right entity
-            of each pair (column).
+        similarity: similarities of the left entity of each pair (row) and the right entity of each pair
+            (column), finite floats [pairs, pairs].
 
     Raises:
         ValueError: naming the argument, if it is not square, or a number is not finite.

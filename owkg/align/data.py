@@ -1,4 +1,4 @@
-"""Two knowledge graphs and the pairs of entities that mean the same."""
+"""Two knowledge graphs and the pairs of equivalent entities."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -21,11 +21,11 @@ _TRIPLE = rf"[ \t]*(?P<head>{WHOLE})[ \t]+(?P<relation>{WHOLE})[ \t]+(?P<tail>{W
 
 
 class Alignment(NamedTuple):
-    """Two knowledge graphs, and which of their entities are the same.
+    """Two knowledge graphs, and the pairs of their entities that are the same.
 
     Attributes:
-        left, right: the graphs; their triples are the split train.
-        train, test: int [pairs, 2], ids of the left and of the right graph.
+        left, right: knowledge graphs, with their triples in the split train.
+        train, test: pairs of ids of the left and of the right graph, int [pairs, 2].
     """
 
     left: KnowledgeGraph
@@ -47,37 +47,37 @@ def read_alignment(
     fold: int | None = None,
     many_to_many: bool = False,
 ) -> Alignment:
-    """Reads two graphs and their reference pairs from a folder in the layout of DBP15k or of OpenEA.
+    """Two graphs and their reference pairs from a folder in the layout of DBP15k or of OpenEA.
 
     DBP15k: `ent_ids_1` and `ent_ids_2` (id, tab, label), `triples_1` and `triples_2` (ids of head, relation,
-    tail), `ref_ent_ids` (pairs of ids). Where there is a `sup_ent_ids` it holds the training pairs, and
-    `ref_ent_ids` those of the test; else the pairs are split by `split_pairs`.
+    tail), `ref_ent_ids` (pairs of ids). If there is a file `sup_ent_ids`, it holds the training pairs and
+    `ref_ent_ids` holds the test pairs; otherwise the pairs are split by `split_pairs`.
 
-    OpenEA: `rel_triples_1` and `rel_triples_2` (labels of head, relation, tail, between tabs), `ent_links`
-    (pairs of labels), and a folder of folds such as `721_5fold`, in which `1/train_links` and `1/test_links`
-    hold the training and the test pairs of fold 1; those of `valid_links` are in neither. Without folds the
-    pairs of `ent_links` are split by `split_pairs`. Triples of attributes are not read. Ids follow the
-    labels, sorted by code point.
+    OpenEA: `rel_triples_1` and `rel_triples_2` (labels of head, relation, tail, separated by tabs),
+    `ent_links` (pairs of labels), and a folder of folds such as `721_5fold`, in which `1/train_links` and
+    `1/test_links` hold the training and the test pairs of fold 1; the pairs of `valid_links` are in neither.
+    Without folds, the pairs of `ent_links` are split by `split_pairs`. Triples of attributes are not read.
+    Ids follow the labels, sorted by code point.
 
     All files may be packed (`.gz`).
 
     Args:
-        folder: where the files are.
-        train_share, seed: of `split_pairs`; None: a share of 0.3. Where the training pairs are in a file, the
-            share must be None, and the seed is without effect.
-        fold: of OpenEA, from 1; None: the first, if there are folds.
-        many_to_many: allow entities in several pairs.
+        folder: folder of the files.
+        train_share, seed: arguments of `split_pairs`. Default: a share of 0.3 and seed 0. If the training
+            pairs are in a file, the share must be None, and the seed has no effect.
+        fold: number of the fold of OpenEA, from 1. Default: the first, if there are folds.
+        many_to_many: whether entities may be in several pairs. Default False.
 
     Raises:
-        ValueError: beginning with the file and the line: if a line is malformed, a triple or a pair names
-            an entity that its graph does not have, a pair is repeated or stands in both files, or an entity
-            is in two pairs and `many_to_many` is False. Naming `fold`, if there is no such one; or
-            `train_share`, if the training pairs are in a file.
+        ValueError: beginning with the file and the line, if a line is malformed, a triple or a pair names an
+            entity that its graph lacks, a pair is repeated within or between files, or an entity is in two
+            pairs and `many_to_many` is False. Naming `fold`, if there is no such fold; or `train_share`, if
+            the training pairs are in a file.
         FileNotFoundError: if a file is missing.
 
     Warns:
-        UserWarning: of the fold that is taken, the pairs that are left out, and entities of pairs without a
-            triple (OpenEA).
+        UserWarning: about the chosen fold, the pairs that are left out, and entities of pairs without a
+        triple (OpenEA).
     """
     folder = checks.path("folder", folder)
     checks.flag("many_to_many", many_to_many)
@@ -109,26 +109,33 @@ def read_alignment(
 
 
 def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignment:
-    """The same graphs with a random share of all pairs, at least one less than all, for training.
+    """Alignment with a random share of all pairs, at most all except one, for training.
 
-    Shares of one seed are nested: the training pairs of a smaller share are among those of a larger one.
+    Shares with one seed are nested: the training pairs of a smaller share are among those of a larger share.
+
+    Args:
+        alignment: graphs and pairs, however they were split before.
+        train_share: share of the training pairs, in [0, 1).
+        seed: whole number, at least 0.
 
     Raises:
-        ValueError: if the share is outside [0, 1), or the seed is no whole number of at least 0.
+        ValueError: if the share is outside [0, 1), or the seed is not a whole number of at least 0.
     """
     share = _share_checked(train_share)
     pairs = np.concatenate([alignment.train, alignment.test])
-    pairs = pairs[np.lexsort(pairs.T)]  # however they were split before
+    pairs = pairs[np.lexsort(pairs.T)]  # independent of an earlier split
     order = np.random.default_rng(checks.seed("seed", seed)).permutation(len(pairs))
     count = min(round(share * len(pairs)), len(pairs) - 1)
     return alignment._replace(train=pairs[order[:count]], test=pairs[order[count:]])
 
 
 def _share_checked(share: float) -> float:
+    """Share in [0, 1)."""
     return checks.real_number("train_share", share, 0, 1, closed="low")
 
 
 def _file(folder: Path, name: str) -> Path:
+    """Path of a file of DBP15k; FileNotFoundError if it is missing."""
     found = find(folder, name)
     if found is None:
         raise FileNotFoundError(
@@ -138,7 +145,7 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _graph(folder: Path, number: int) -> tuple[pl.Series, KnowledgeGraph]:
-    """(the ids of the entities as they are in the files, the graph)."""
+    """Ids of the entities in the files, and the graph."""
     path = _file(folder, f"ent_ids_{number}")
     entities = split_lines(path, read_lines(path), _ENTITY, "an id, a tab, and a label", separator="\t")
     for column in ("id", "label"):
@@ -158,14 +165,16 @@ def _graph(folder: Path, number: int) -> tuple[pl.Series, KnowledgeGraph]:
 
 
 def _numbered(path: Path, column: pl.Series, ids: pl.Series) -> Int32[np.ndarray, "rows"]:
+    """Index of each id; ValueError naming the line of an unknown id."""
     found = column.cast(pl.Enum(ids), strict=False).to_physical()
     if (row := first_row(found.is_null())) is not None:
-        message = f"the {column.name} {column[row]} is no entity of its graph (ent_ids)."
+        message = f"the {column.name} {column[row]} is not an entity of its graph (ent_ids)."
         raise line_error(path, row + 1, message)
     return found.cast(pl.Int32).to_numpy()
 
 
 def _pairs(path: Path, ids: tuple[pl.Series, ...]) -> Int32[np.ndarray, "pairs 2"]:
+    """Pairs of a file of ids."""
     lines = split_lines(path, read_lines(path), _PAIR, "a pair of ids (whole numbers)", separator=None)
     return np.stack([_numbered(path, lines[side], of) for side, of in zip(_SIDES, ids, strict=True)], axis=1)
 
@@ -173,12 +182,13 @@ def _pairs(path: Path, ids: tuple[pl.Series, ...]) -> Int32[np.ndarray, "pairs 2
 def _check_pairs(
     pairs: np.ndarray, places: list[tuple[Path, int]], graphs: tuple[KnowledgeGraph, ...], many_to_many: bool
 ) -> None:
+    """ValueError for repeated pairs, and for entities in several pairs unless they are allowed."""
     again = _repeated(pairs[:, 0].astype(np.int64) * graphs[1].num_entities + pairs[:, 1])
     if again.any():
         row = int(np.argmax(again))
         before = int(np.argmax((pairs == pairs[row]).all(axis=1)))
         path, line = places[before]
-        raise line_error(*places[row], f"the pair stands in {path.name}, line {line}, already.")
+        raise line_error(*places[row], f"the pair is already in {path.name}, line {line}.")
     for side, ids, graph in zip(_SIDES, pairs.T, graphs, strict=True):
         again = _repeated(ids)
         if again.any() and not many_to_many:
@@ -186,13 +196,13 @@ def _check_pairs(
             path, line = places[int(np.argmax(ids == ids[row]))]
             raise line_error(
                 *places[row],
-                f"the {side} entity {graph.entities[ids[row]]!r} is in the pair of {path.name}, line {line}, "
-                f"already, as are those of {int(again.sum()):,} pairs; `many_to_many` allows it.",
+                f"the {side} entity {graph.entities[ids[row]]!r} is already in a pair in {path.name}, line "
+                f"{line}; {int(again.sum()):,} pairs repeat an entity, which `many_to_many` allows.",
             )
 
 
 def _repeated(ids: np.ndarray) -> np.ndarray:
-    """Whether each of the values has stood before."""
+    """Whether each value has occurred before."""
     first = np.zeros(len(ids), bool)
     first[np.unique(ids, return_index=True)[1]] = True
     return ~first

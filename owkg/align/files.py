@@ -14,13 +14,13 @@ _SIDES = ("left", "right")
 
 
 def read_entity_embeddings(path: Path, alignment: Alignment) -> tuple[np.ndarray, np.ndarray]:
-    """The embeddings of the left and of the right entities, in the order of their ids.
+    """Embeddings of the left and of the right entities, in the order of their ids.
 
-    The file holds `left` [entities, d] and `right` [entities, d], and may hold `left_labels` and
-    `right_labels`, by which rows in another order are put in place. It is never unpickled.
+    The file holds `left` [entities, d] and `right` [entities, d]. Rows in another order need `left_labels`
+    and `right_labels`, by which they are reordered. The file is never unpickled.
 
     Raises:
-        ValueError: naming the file, if it is no such file, or its labels are not those of the graphs.
+        ValueError: naming the file, if it is not such a file, or its labels are not those of the graphs.
         OSError: if it cannot be opened.
     """
     arrays = _needed(path, _SIDES)
@@ -30,13 +30,13 @@ def read_entity_embeddings(path: Path, alignment: Alignment) -> tuple[np.ndarray
 
 
 def read_similarity(path: Path, alignment: Alignment) -> Float[np.ndarray, "left right"]:
-    """The similarities of left and right entities, of `owkg.align.rank_matrix`.
+    """Similarities of left and right entities, as for `owkg.align.rank_matrix`.
 
-    The file holds `similarity` [left entities, right entities], larger is more alike, or [test pairs, test
-    pairs]; and may hold `left_labels` and `right_labels` of all entities. It is never unpickled.
+    The file holds `similarity`, [left entities, right entities] or [test pairs, test pairs], larger for more
+    similar entities; and optionally `left_labels` and `right_labels` of all entities. It is never unpickled.
 
     Raises:
-        ValueError: naming the file, if it is no such file, or its labels are not those of the graphs.
+        ValueError: naming the file, if it is not such a file, or its labels are not those of the graphs.
         OSError: if it cannot be opened.
     """
     arrays = _needed(path, ("similarity",))
@@ -49,7 +49,7 @@ def read_similarity(path: Path, alignment: Alignment) -> Float[np.ndarray, "left
 
 
 def write_entity_embeddings(path: Path, alignment: Alignment, left: np.ndarray, right: np.ndarray) -> None:
-    """Writes what `read_entity_embeddings` reads, with labels, whole or not at all."""
+    """Writes a file for `read_entity_embeddings`, with labels, whole or not at all."""
     graphs = zip(_SIDES, (alignment.left, alignment.right), strict=True)
     labels = {f"{side}_labels": np.array(graph.entities, np.str_) for side, graph in graphs}
     with written_aside(checks.path("path", path)) as aside, aside.open("wb") as file:
@@ -57,6 +57,7 @@ def write_entity_embeddings(path: Path, alignment: Alignment, left: np.ndarray, 
 
 
 def _needed(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Arrays of a file; ValueError if one is missing or does not hold floats."""
     arrays = npz_arrays(path)
     if missing := [name for name in names if name not in arrays]:
         found = ", ".join(arrays) or "none"
@@ -71,7 +72,7 @@ def _needed(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
 def _places(
     path: Path, arrays: dict[str, np.ndarray], alignment: Alignment, rows: list[int]
 ) -> list[np.ndarray]:
-    """Of each side, the row of each entity."""
+    """Row of each entity on each side."""
     places = []
     for side, graph, count in zip(_SIDES, (alignment.left, alignment.right), rows, strict=True):
         labels = arrays.get(f"{side}_labels")
@@ -79,7 +80,7 @@ def _places(
             places.append(np.arange(count))
             continue
         if labels.dtype.kind != "U" or labels.shape != (count,):
-            text = f"must be {count} texts, one a row, got {labels.dtype} of shape {labels.shape}"
+            text = f"must be {count} texts, one per row, got {labels.dtype} of shape {labels.shape}"
             raise ValueError(f"{path}: {side}_labels {text}.")
         place = {label: row for row, label in enumerate(labels.tolist())}
         if len(place) < count:

@@ -21,25 +21,25 @@ from owkg.kg.graph import KnowledgeGraph
 from owkg.ordered import distinct
 
 NORMALISATIONS = ("symmetric", "incoming")
-# No relation counts for less: the authors' code.
+# Smallest weight of a relation, as in the authors' code.
 _LEAST_WEIGHT = 0.3
-# Steps in one call: few enough for progress.
+# Number of steps in one call, few enough to show progress.
 _STEPS = 10
 
 
 @dataclass(frozen=True)
 class Config:
-    """What GCN-Align is trained with.
+    """Hyperparameters of GCN-Align.
 
     Attributes:
-        dim: of the embeddings.
-        steps: each over all training pairs; 0 leaves the random embeddings as they are.
-        learning_rate: of Adam.
-        margin: by which a pair has to be nearer than a pair with another entity.
-        num_negatives: such pairs a training pair and side, drawn anew at each step.
-        normalisation: of the messages of the entities: "symmetric", a_ij / sqrt(d_i d_j), or "incoming", with
-            weights that sum to 1 at each entity.
-        seed: of the first embeddings and the negatives.
+        dim: width of the embeddings.
+        steps: number of steps, each over all training pairs; 0 keeps the random embeddings.
+        learning_rate: learning rate of Adam.
+        margin: distance by which a pair must be nearer than a pair with another entity.
+        num_negatives: number of such other pairs for each training pair and side, drawn anew at each step.
+        normalisation: normalisation of the messages between entities: "symmetric", a_ij / sqrt(d_i d_j), or
+            "incoming", with weights that sum to 1 at each entity.
+        seed: seed of the first embeddings and the negatives.
     """
 
     dim: int = 200
@@ -63,13 +63,15 @@ class Config:
 
 
 def adjacency(alignment: Alignment, normalisation: str = "symmetric") -> sparse.csr_array:
-    """The weights of messages between the entities of both graphs, left ones first; each also keeps its own.
+    """Weights of messages between the entities of both graphs, left ones first, including self-loops.
 
-    a_ij is the sum of the inverse functionality (distinct tails a triple) of the relations from i to j, and
-    of the functionality (distinct heads a triple) of those from j to i, each at least .3; a_ii = 1.
+    a_ij is the sum of the inverse functionalities (distinct tails per triple) of the relations from i to j,
+    and of the functionalities (distinct heads per triple) of the relations from j to i, each at least 0.3;
+    a_ii = 1.
 
     References:
-        Wang, Lv, Lan, Zhang, EMNLP 2018, section 3.2; the least weight and the symmetric form: its code.
+        Wang, Lv, Lan, Zhang, EMNLP 2018, section 3.2; the smallest weight and the symmetric form are from its
+        code.
     """
     rows, columns, weights = [], [], []
     first = 0
@@ -99,7 +101,7 @@ def adjacency(alignment: Alignment, normalisation: str = "symmetric") -> sparse.
 
 
 def _distinct(relation: np.ndarray, entity: np.ndarray, graph: KnowledgeGraph) -> np.ndarray:
-    """How many distinct entities each relation has at one end."""
+    """Number of distinct entities of each relation at one end."""
     pairs = distinct(relation * graph.num_entities + entity)
     return np.bincount(pairs // graph.num_entities, minlength=graph.num_relations)
 
@@ -112,22 +114,24 @@ def _initial(alignment: Alignment, config: Config) -> Float[Array, "entities d"]
 
 
 def _unit(table: Array) -> Array:
+    """Rows scaled to length 1."""
     return table / jnp.maximum(jnp.linalg.norm(table, axis=1, keepdims=True), 1e-12)
 
 
 @jax.jit
 def convolved(matrix: SparseMatrix, table: Float[Array, "entities d"]) -> Float[Array, "entities d"]:
-    """Two graph convolutions of the embeddings, scaled to length 1; without weights, as in GCN-Align."""
+    """Two graph convolutions of the embeddings scaled to length 1, without weights, as in GCN-Align."""
     return sparse_product(matrix, jax.nn.relu(sparse_product(matrix, _unit(table))))
 
 
 @reproducible
 def initial_embeddings(alignment: Alignment, config: Config) -> tuple[np.ndarray, np.ndarray]:
-    """Random embeddings of length 1 of the left and of the right entities: a baseline without a graph."""
+    """Random embeddings of length 1 of the left and of the right entities, a baseline without a graph."""
     return _halves(alignment, _initial(alignment, config))
 
 
 def _halves(alignment: Alignment, table: Float[Array, "entities d"]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the left and of the right entities."""
     left, right = np.split(np.asarray(table), [alignment.left.num_entities])
     return left, right
 
@@ -136,22 +140,22 @@ def _halves(alignment: Alignment, table: Float[Array, "entities d"]) -> tuple[np
 def train_gcn(
     alignment: Alignment, config: Config = Config(), *, on_progress: Callable[[int, int], None] | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The embeddings of the left and of the right entities by GCN-Align, trained on the training pairs.
+    """Embeddings of the left and of the right entities by GCN-Align, trained on the training pairs.
 
-    The loss of a training pair (i, j) is the mean, over entities k of either graph, of
-    [|e_i - e_j| + margin - |e_i - e_k|]_+ and [|e_i - e_j| + margin - |e_k - e_j|]_+, in L1 distances.
+    The loss of a training pair (i, j) is the mean, over entities k of either graph, of [|e_i - e_j| + margin
+    - |e_i - e_k|]_+ and [|e_i - e_j| + margin - |e_k - e_j|]_+, in L1 distances.
 
     Args:
-        alignment: of `read_alignment`; without training pairs nothing is trained, and random embeddings are
-            convolved.
-        config: of the training.
-        on_progress: told the steps that are done, and of how many.
+        alignment: graphs and pairs, from `read_alignment`; without training pairs nothing is trained, and
+            random embeddings are convolved.
+        config: hyperparameters.
+        on_progress: function called with (done, total) steps.
 
     Returns:
         float32 [left entities, dim] and [right entities, dim].
 
     References:
-        Wang, Lv, Lan, Zhang, EMNLP 2018, equation 6. They descend by plain gradients for 2,000 steps; Adam
+        Wang, Lv, Lan, Zhang, EMNLP 2018, equation 6. They use plain gradient descent for 2,000 steps; Adam
         needs 100.
     """
     matrix = sparse_matrix(adjacency(alignment, config.normalisation))
@@ -182,6 +186,7 @@ def _descended(
     table: Float[Array, "entities d"],
     state: optax.OptState,
 ) -> tuple[Array, Any]:
+    """Embeddings and optimiser state after `count` steps."""
     optimiser = optax.adam(config.learning_rate)
 
     def step(carry: tuple[Array, Any], number: Array) -> tuple[tuple[Array, Any], None]:
@@ -196,6 +201,7 @@ def _descended(
 
 
 def _loss(table: Array, matrix: SparseMatrix, pairs: Array, others: Array, margin: float) -> Array:
+    """Mean loss of all training pairs."""
     embeddings = convolved(matrix, table)
     left, right = embeddings[pairs[:, 0]], embeddings[pairs[:, 1]]
     apart = _distance(left, right) + margin
@@ -209,4 +215,5 @@ def _loss(table: Array, matrix: SparseMatrix, pairs: Array, others: Array, margi
 
 
 def _distance(one: Array, other: Array) -> Array:
+    """L1 distances."""
     return jnp.sum(jnp.abs(one - other), axis=-1)

@@ -1,4 +1,4 @@
-"""Two graphs and their pairs in the layout of OpenEA: labels in place of ids, and folds."""
+"""Two graphs and their pairs in the layout of OpenEA, with labels in place of ids, and folds."""
 
 import re
 import warnings
@@ -26,16 +26,16 @@ _SIDES = ("left", "right")
 
 
 def find(folder: Path, name: str) -> Path | None:
-    """The file `name` or `name.gz` of a folder; None if there is neither."""
+    """File `name` or `name.gz` of a folder; None if there is neither."""
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
 def openea(
     folder: Path, fold: int | None
 ) -> tuple[tuple[KnowledgeGraph, KnowledgeGraph], list[Path], list[Int32[np.ndarray, "_ 2"]]]:
-    """The graphs of a folder of OpenEA, the files of its training and test pairs, or of all pairs, and these.
+    """Graphs of a folder of OpenEA, files of the training and test pairs (or of all pairs), and the pairs.
 
-    Errors and warnings are those of `owkg.align.read_alignment`.
+    Errors and warnings are as in `owkg.align.read_alignment`.
     """
     triples = [_labels(_file(folder, f"rel_triples_{number}")) for number in (1, 2)]
     links = _file(folder, "ent_links")
@@ -69,7 +69,7 @@ def openea(
 
 
 def _fold(folder: Path, fold: int | None) -> list[Path]:
-    """The files of the training and the test pairs of a fold; none where there are no folds."""
+    """Files of the training and the test pairs of a fold; empty if there are no folds."""
     held = sorted(path for path in folder.iterdir() if path.is_dir() and _FOLDS.fullmatch(path.name))
     if len(held) > 1:
         names = ", ".join(path.name for path in held)
@@ -79,14 +79,14 @@ def _fold(folder: Path, fold: int | None) -> list[Path]:
     )
     if not numbers:
         if fold is not None:
-            raise ArgumentError("fold", f"must be absent for {folder}, which has no folds, got {fold}.")
+            raise ArgumentError("fold", f"must be left out for {folder}, which has no folds, got {fold}.")
         return []
     chosen = numbers[0] if fold is None else fold
     if chosen not in numbers:
         raise ArgumentError("fold", f"must be one of {', '.join(map(str, numbers))}, got {fold}.")
     place = held[0] / str(chosen)
     files = [_file(place, f"{name}_links") for name in ("train", "test")]
-    said = f"{held[0]}: fold {chosen} of {len(numbers)} is taken"
+    said = f"{held[0]}: fold {chosen} of {len(numbers)} is used"
     if (valid := find(place, "valid_links")) is not None:
         said += f"; its {len(read_lines(valid)):,} validation pairs are neither trained on nor tested"
     warnings.warn(f"{said}.", stacklevel=4)
@@ -94,6 +94,7 @@ def _fold(folder: Path, fold: int | None) -> list[Path]:
 
 
 def _file(folder: Path, name: str) -> Path:
+    """Path of a file of OpenEA; FileNotFoundError if it is missing."""
     found = find(folder, name)
     if found is None:
         raise FileNotFoundError(f"{folder}: must hold a file {name} or {name}.gz (layout of OpenEA).")
@@ -101,12 +102,15 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _labels(path: Path) -> pl.DataFrame:
+    """Triples of labels in a file."""
     return pl.concat([label_columns(path, block) for block in read_blocks(path)]).select(COLUMNS)
 
 
 def _links(path: Path) -> pl.DataFrame:
+    """Pairs of labels in a file."""
     return split_lines(path, read_lines(path), _LINKS, "a pair of labels, separated by a tab", separator="\t")
 
 
 def _ids(labels: pl.Series, every: pl.Series) -> Int32[np.ndarray, "rows"]:
+    """Ids of labels."""
     return labels.cast(pl.Enum(every)).to_physical().cast(pl.Int32).to_numpy()

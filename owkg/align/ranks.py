@@ -26,20 +26,20 @@ SIMILARITIES: dict[str, Similarity] = {
     "l1": minus_l1(0.0),
     "l2": minus_l2(0.0),
     "dot": DOT,
-    "cosine": DOT,  # of rows of length 1
+    "cosine": DOT,  # rows have length 1
 }
-"""How embeddings are compared, by name."""
+"""Similarities of embeddings, by name."""
 
-# Entities of a tile's side, at most: a tile of similarities stays in the processor's caches.
+# Largest number of entities on a side of a tile, so that its similarities stay in the processor's caches.
 _TILE = 512
-# Largest embeddings beyond 2 to this power, either way, are scaled.
+# Embeddings are scaled if their largest entry is beyond 2 to plus or minus this power.
 _POWERS = 30
-# Similarities in memory at a time, where entities are in several pairs.
+# Number of similarities in memory at a time, if entities are in several pairs.
 _BLOCK_ENTRIES = 2**24
 
 
 def similarity_named(name: str) -> Similarity:
-    """The comparison of that name; ValueError that lists those there are."""
+    """Similarity of that name; ArgumentError that lists the names otherwise."""
     if name not in SIMILARITIES:
         raise ArgumentError("similarity", f"must be one of {', '.join(SIMILARITIES)}, got {name!r}.")
     return SIMILARITIES[name]
@@ -57,22 +57,23 @@ def rank_embeddings(
 ) -> RankTable:
     """Ranks of the test pairs, in both directions, by the similarity of embeddings.
 
-    The right entity of a pair is ranked among the right entities of all test pairs (side tail), its left
-    entity among the left ones (side head); other entities that it is paired with leave the candidates.
+    The right entity of a pair is ranked among the right entities of all test pairs (side tail), and its left
+    entity among the left entities (side head). Other entities with which it is paired are removed from the
+    candidates.
 
     Args:
-        alignment: of `owkg.align.read_alignment`.
-        left, right: floats [entities, d] of each graph, in the order of its ids.
-        similarity: minus the L1 or the L2 distance ("l1", "l2"), "dot" or "cosine".
-        model: name for the column `model`.
-        on_progress: told how many tiles of similarities are counted, and of how many.
+        alignment: graphs and pairs, from `owkg.align.read_alignment`.
+        left, right: embeddings of each graph in the order of its ids, floats [entities, d].
+        similarity: minus the L1 or the L2 distance ("l1", default, or "l2"), "dot" or "cosine".
+        model: entry of the column `model`. Default: no such column.
+        on_progress: function called with (done, total) tiles of similarities.
 
     Returns:
-        A rank table of relation sameAs, two rows a test pair, with popularity: the triples of its graph in
-        which the answer appears.
+        Rank table of the relation sameAs, with two rows for each test pair, and with popularity: the number
+        of triples of its graph that contain the answer.
 
     Raises:
-        ValueError: naming the argument, if an array has another shape or a number is not finite.
+        ValueError: naming the argument, if an array has the wrong shape or a number is not finite.
     """
     left, right = _comparable(alignment, left, right, similarity)
     pairs = _test_checked(alignment)
@@ -93,16 +94,17 @@ def rank_matrix(alignment: Alignment, matrix: ArrayLike, *, model: str | None = 
     """Ranks of the test pairs, in both directions, by a matrix of similarities.
 
     Args:
-        alignment: of `owkg.align.read_alignment`.
-        matrix: floats [left entities, right entities], of all entities in the order of their ids; larger is
-            more alike. Or [test pairs, test pairs]: the left against the right entity of each.
-        model: name for the column `model`.
+        alignment: graphs and pairs, from `owkg.align.read_alignment`.
+        matrix: similarities of all entities in the order of their ids, floats [left entities, right
+            entities], larger for more similar entities. Or [test pairs, test pairs]: similarities of the left
+            and the right entity of each pair.
+        model: entry of the column `model`. Default: no such column.
 
     Returns:
-        As `rank_embeddings`.
+        Rank table, as from `rank_embeddings`.
 
     Raises:
-        ValueError: naming the argument, if the matrix has another shape, or holds NaN.
+        ValueError: naming the argument, if the matrix has the wrong shape or holds NaN.
     """
     pairs = _test_checked(alignment)
     matrix, places = _matrix_checked(alignment, matrix, pairs)
@@ -113,17 +115,17 @@ def rank_matrix(alignment: Alignment, matrix: ArrayLike, *, model: str | None = 
 def similarity_of_pairs(
     alignment: Alignment, given: ArrayLike | tuple[ArrayLike, ArrayLike], *, similarity: str = "l1"
 ) -> np.ndarray:
-    """The similarities [test pairs, test pairs] of the left and right entities of the test pairs.
+    """Similarities of the left and right entities of the test pairs, [test pairs, test pairs].
 
-    Those of embeddings that are very large or very small are up to a common positive factor.
+    Similarities of very large or very small embeddings are scaled by a common positive factor.
 
     Args:
-        alignment: of `owkg.align.read_alignment`.
-        given: the embeddings (left, right) of `rank_embeddings`, or the matrix of `rank_matrix`.
-        similarity: how embeddings are compared.
+        alignment: graphs and pairs, from `owkg.align.read_alignment`.
+        given: embeddings (left, right) as for `rank_embeddings`, or a matrix as for `rank_matrix`.
+        similarity: similarity of embeddings, as for `rank_embeddings`. Default "l1".
 
     Raises:
-        ValueError: as these two.
+        ValueError: as `rank_embeddings` and `rank_matrix`.
     """
     pairs = _test_checked(alignment)
     if isinstance(given, tuple):
@@ -138,9 +140,9 @@ def similarity_of_pairs(
 def _comparable(
     alignment: Alignment, left: ArrayLike, right: ArrayLike, similarity: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The checked embeddings of both sides; ValueError as `rank_embeddings`."""
+    """Checked embeddings of both sides; ValueError as `rank_embeddings`."""
     similarity_named(similarity)
-    # What all embeddings share takes digits of single precision, where there are more.
+    # A common offset of all embeddings would cost digits of single precision, if they have more.
     far = any(np.asarray(given).dtype == np.float64 for given in (left, right))
     one, two = (
         _embeddings_checked(name, given, graph.num_entities)
@@ -149,7 +151,7 @@ def _comparable(
     if one.shape[1] != two.shape[1]:
         text = f"must be as wide as `left`, {one.shape[1]}, got {two.shape[1]}."
         raise ArgumentError("right", text)
-    # In double precision: proportional rows are then equal, and none over- or underflows.
+    # Double precision makes proportional rows equal, and avoids over- and underflow.
     if similarity == "cosine":
         one, two = (_scaled(rows, axis=1) for rows in (one, two))
         one, two = (
@@ -164,7 +166,7 @@ def _comparable(
 
 
 def _scaled(rows: np.ndarray, axis: int | None = None) -> np.ndarray:
-    """The numbers over a power of two, which changes no digit, where float32 may not hold squares."""
+    """Numbers divided by a power of two, which changes no digit, if float32 may not hold their squares."""
     power = np.frexp(np.abs(rows).max(axis=axis, keepdims=True))[1]
     return np.ldexp(rows, np.where(np.abs(power) > _POWERS, -power, 0))
 
@@ -172,7 +174,7 @@ def _scaled(rows: np.ndarray, axis: int | None = None) -> np.ndarray:
 def _matrix_checked(
     alignment: Alignment, matrix: ArrayLike, pairs: np.ndarray
 ) -> tuple[np.ndarray, Int32[np.ndarray, "pairs 2"]]:
-    """(the matrix, the row and the column of each pair); ValueError as `rank_matrix`."""
+    """Matrix, and the row and the column of each pair; ValueError as `rank_matrix`."""
     matrix = np.asarray(matrix)
     shapes = ((alignment.left.num_entities, alignment.right.num_entities), (len(pairs), len(pairs)))
     if matrix.dtype.kind != "f" or matrix.shape not in shapes:
@@ -182,7 +184,7 @@ def _matrix_checked(
     if matrix.shape != shapes[0]:
         if not _one_to_one(pairs):
             raise ArgumentError(
-                "matrix", f"must be of all entities, {shapes[0]}, where some are in several pairs."
+                "matrix", f"must be of all entities, {shapes[0]}, because some are in several pairs."
             )
         places = np.stack([np.arange(len(pairs))] * 2, axis=1)
     _refuse_nan("matrix", matrix)
@@ -190,9 +192,10 @@ def _matrix_checked(
 
 
 def _embeddings_checked(name: str, given: ArrayLike, entities: int) -> np.ndarray:
+    """Embeddings as float64; ArgumentError if they have the wrong shape or are not finite."""
     array = np.asarray(given)
     if array.dtype.kind != "f" or array.ndim != 2 or len(array) != entities or not array.size:
-        text = f"must be floats of shape [{entities}, d], one row an entity, got "
+        text = f"must be floats of shape [{entities}, d], one row per entity, got "
         raise ArgumentError(name, f"{text}{array.dtype} of shape {array.shape}.")
     array = array.astype(np.float64)
     bad = ~np.isfinite(array).all(axis=1)
@@ -202,6 +205,7 @@ def _embeddings_checked(name: str, given: ArrayLike, entities: int) -> np.ndarra
 
 
 def _refuse_nan(name: str, matrix: np.ndarray) -> None:
+    """ArgumentError naming the first NaN of a matrix."""
     bad = np.isnan(matrix).any(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
@@ -210,6 +214,7 @@ def _refuse_nan(name: str, matrix: np.ndarray) -> None:
 
 
 def _test_checked(alignment: Alignment) -> Int32[np.ndarray, "pairs 2"]:
+    """Test pairs of an alignment; ArgumentError if there are none."""
     if not isinstance(alignment, Alignment):
         raise ArgumentError("alignment", f"must be an Alignment, got {alignment!r}.")
     if not len(alignment.test):
@@ -218,6 +223,7 @@ def _test_checked(alignment: Alignment) -> Int32[np.ndarray, "pairs 2"]:
 
 
 def _one_to_one(pairs: np.ndarray) -> bool:
+    """Whether no entity is in two pairs."""
     return all(len(np.unique(ids)) == len(ids) for ids in pairs.T)
 
 
@@ -230,6 +236,7 @@ def _of_tiles(
     right: np.ndarray,
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Ranks]:
+    """Ranks in both directions, from tiles of similarities."""
     count = len(left)
     across = -(-count // _TILE)
     size = -(-count // across)
@@ -254,7 +261,7 @@ def _of_tiles(
 
 @partial(jax.jit, static_argnames="similarity")
 def _own(similarity: Similarity, left: Array, right: Array) -> Int32[Array, "tiles size"]:
-    """The ordered similarity of each pair, to the last bit as in its tile."""
+    """Ordered similarity of each pair, equal to the last bit to that in its tile."""
     return jax.lax.map(lambda tile: jnp.diagonal(sortable(similarity.all(*tile))), (left, right))
 
 
@@ -267,7 +274,7 @@ def _row_counts(
     own: Int32[Array, "tiles size"],
     is_pair: Bool[Array, "tiles size"],
 ) -> tuple[Any, Any]:
-    """Numbers above and no less, of the left entities of one row of tiles, and of all right entities."""
+    """Numbers above and at least level: by left entity of one row of tiles, and by right entity."""
 
     def flags(keys: Array, own: Array, there: Array) -> tuple[Array, Array]:
         return (keys > to_pass(own)) & there, (keys >= to_reach(own)) & there
@@ -291,10 +298,11 @@ def _of_blocks(
     compared: Callable[[np.ndarray, np.ndarray], np.ndarray],
     on_progress: Callable[[int, int], None] | None,
 ) -> dict[str, Ranks]:
+    """Ranks in both directions, from blocks of similarities."""
     ranks = {}
     for done, (side, asked, answer) in enumerate((("tail", 0, 1), ("head", 1, 0))):
         candidates, target = np.unique(pairs[:, answer], return_inverse=True)
-        # Pairs by what is asked, then by answer: the known answers of a query stand together, in order.
+        # Pairs are sorted by query and answer, so that known answers of a query are adjacent and in order.
         order = np.lexsort((target, pairs[:, asked]))
         grouped, known = pairs[order, asked], target[order].astype(np.int32)
         block = max(1, _BLOCK_ENTRIES // len(candidates))
@@ -314,6 +322,7 @@ def _of_blocks(
 
 
 def _table(alignment: Alignment, ranks: dict[str, Ranks], model: str | None) -> RankTable:
+    """Validated rank table of the test pairs."""
     pairs = alignment.test
     head, tail = (
         pl.Series(graph.entities, dtype=pl.String).gather(ids)

@@ -1,4 +1,4 @@
-"""Products of a sparse matrix with a dense one, quick on every device and with the same speed in reverse."""
+"""Products of a sparse and a dense matrix, fast on every device and equally fast in reverse mode."""
 
 from typing import NamedTuple
 
@@ -9,12 +9,12 @@ from jax.custom_derivatives import linear_call
 from jaxtyping import Array, Float, Int32
 from scipy import sparse
 
-# Entries of a row that are taken together; longer rows are cut, and their parts summed.
+# Number of entries of a row that are handled together; longer rows are cut, and their parts summed.
 _WIDTH = 16
 
 
 class _Part(NamedTuple):
-    """Rows of one width: which row each is of, its columns and its weights; weight 0 pads."""
+    """Rows of one width: the index, columns and weights of each row, padded with weights of 0."""
 
     row: Int32[Array, "rows"]
     column: Int32[Array, "rows width"]
@@ -22,18 +22,19 @@ class _Part(NamedTuple):
 
 
 class SparseMatrix(NamedTuple):
-    """A square sparse matrix by rows and by columns, in rows of few widths."""
+    """Square sparse matrix by rows and by columns, in rows of few widths."""
 
     rows: tuple[_Part, ...]
     columns: tuple[_Part, ...]
 
 
 def sparse_matrix(matrix: sparse.csr_array) -> SparseMatrix:
-    """The SciPy matrix as float32."""
+    """SciPy matrix as float32."""
     return SparseMatrix(_parts(sparse.csr_array(matrix)), _parts(sparse.csr_array(matrix.T)))
 
 
 def _parts(matrix: sparse.csr_array) -> tuple[_Part, ...]:
+    """Rows of a matrix, cut and grouped by width."""
     pieces = -(-np.diff(matrix.indptr) // _WIDTH)
     row = np.repeat(np.arange(len(pieces)), pieces)
     piece = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
@@ -52,7 +53,7 @@ def _parts(matrix: sparse.csr_array) -> tuple[_Part, ...]:
 
 
 def sparse_product(matrix: SparseMatrix, dense: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """matrix @ dense; the derivative is a product with the transpose, by the same rows of few widths."""
+    """Product matrix @ dense; its derivative is a product with the transpose, also in rows of few widths."""
     return linear_call(
         lambda matrix, dense: _times(matrix.rows, dense),
         lambda matrix, slope: _times(matrix.columns, slope),
@@ -62,6 +63,7 @@ def sparse_product(matrix: SparseMatrix, dense: Float[Array, "n d"]) -> Float[Ar
 
 
 def _times(parts: tuple[_Part, ...], dense: Array) -> Array:
+    """Product of a matrix in parts with a dense one."""
     sums = [
         sum(part.weight[:, k, None] * dense[part.column[:, k]] for k in range(part.weight.shape[1]))
         for part in parts

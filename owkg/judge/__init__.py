@@ -1,4 +1,4 @@
-"""Runs under qrels: systems compared, their tests, agreement and stability."""
+"""Comparison of systems under relevance judgements (qrels): values, tests, agreement and stability."""
 
 from owkg.judge.agreement import agreement, agreement_of_values
 from owkg.judge.compare import Comparison, compare

@@ -18,25 +18,31 @@ from owkg.stats.sure_tau import sure_tau
 
 
 class Interval(StrEnum):
-    """How percentiles of the resamples make an interval."""
+    """Kind of interval that is made from the percentiles of the resamples."""
 
     CENTRED = "centred"
     PERCENTILE = "percentile"
 
 
 class Agreement(NamedTuple):
-    """How two qrels agree; nan where one of them orders nothing (or some resample of it, of intervals).
+    """Rank correlations of the systems under two qrels, with intervals.
+
+    A coefficient is nan if one of the qrels ties all systems; its interval is nan if that happens in some
+    resample.
 
     Attributes:
-        metrics, coefficients: their names.
-        value: of the queries as they are, [metrics, coefficients].
-        corrected: 2 value - mean of the resamples, cut to [-1, 1], [metrics, coefficients].
-        low, high: ends of the replication interval, [metrics, coefficients]: where the coefficient falls when
-            as many queries are drawn again. No confidence interval of what infinitely many queries would say.
-        tau_low, tau_high: ends of a confidence interval of the tau that infinitely many queries would give,
-            [metrics].
-        resamples: the coefficient of each, [replicates, metrics, coefficients].
-        shared, only_first, only_second: how many queries are in both qrels and in one of them.
+        metrics: names of the metrics.
+        coefficients: names of the rank correlations.
+        value: coefficients on the queries as they are, [metrics, coefficients].
+        corrected: bias-corrected coefficients, 2 value - mean of the resamples, cut to [-1, 1], [metrics,
+            coefficients].
+        low, high: ends of the replication interval, [metrics, coefficients]: the range of the coefficient if
+            as many queries are drawn again. It is not a confidence interval of the coefficient on infinitely
+            many queries.
+        tau_low, tau_high: ends of a confidence interval of tau on infinitely many queries, [metrics].
+        resamples: coefficients of each resample, [replicates, metrics, coefficients].
+        shared: number of queries in both qrels.
+        only_first, only_second: number of queries in one of the qrels only.
     """
 
     metrics: tuple[str, ...]
@@ -62,37 +68,40 @@ def agreement(
     level: float = 0.95,
     interval: str = Interval.CENTRED,
 ) -> Agreement:
-    """Correlations of the rankings of the systems by two qrels, by metric, and how far to trust them.
+    """Rank correlations of the systems under two qrels by each metric, with intervals over queries.
 
-    A resample draws as many queries as there are, with replacement, the same ones from both qrels
-    where both have them. Queries that only one qrels has are drawn by themselves, as many as they are.
+    A resample draws as many queries as there are, with replacement. Queries that both qrels have are drawn
+    together; queries that only one of them has are drawn separately, as many as there are.
 
-    A resample has the noise of a sample twice, and noise swaps systems: where qrels agree, correlations
-    of resamples are lower, on average, than that of the sample, as that is lower than that of endless
-    queries. Plain percentiles hold that bias twice: they may lie below `value`, and miss 1 where the label
-    sets agree in the end. Moved so that their median is `value`, they are an interval for what samples of so
-    many queries say on average. In tests with 8 systems and 200 queries, of nominal 95%, they held that
-    average in 91% to 97% of samples, plain percentiles in 99% to 100%; the tau of infinitely many queries, if
-    1, in 26% (systems hardly apart) to 95% (well apart) and 0% to 100%. `corrected` takes the bias off once:
-    nearer to infinitely many queries unless systems are hardly apart, and it varies more.
+    Sampling noise swaps systems, and a resample has this noise twice. If the qrels agree, coefficients of
+    resamples are therefore lower, on average, than the coefficient of the sample, which is itself lower than
+    the coefficient on infinitely many queries. Plain percentiles have this bias twice: they may lie below
+    `value`, and they miss 1 although the qrels agree on infinitely many queries. Centred percentiles, shifted
+    so that their median is `value`, are an interval for the average coefficient of samples of the same size.
+    In tests with 8 systems, 200 queries and a nominal level of 95 %, centred intervals covered this average
+    in 91 % to 97 % of samples, plain percentiles in 99 % to 100 %. A tau of 1 on infinitely many queries was
+    covered by centred intervals in 26 % (systems hardly apart) to 95 % (systems well apart) of samples, by
+    plain percentiles in 0 % to 100 %. `corrected` removes the bias once: it is closer to the coefficient on
+    infinitely many queries unless systems are hardly apart, and it varies more.
 
-    `tau_low` and `tau_high` hold the tau of infinitely many queries, by the pairs whose order is sure under
-    both qrels (`owkg.stats.sure_tau`): of nominal 95%, in all of 300 samples of each of the 14 settings of
-    `benchmarks/tau_coverage.py`. They are wide, up to [-1, 1], where systems are hardly apart.
+    `tau_low` and `tau_high` bound tau on infinitely many queries by the pairs whose order is certain under
+    both qrels (`owkg.stats.sure_tau`). At a nominal level of 95 % they covered it in all of 300 samples of
+    each of the 14 settings of `benchmarks/tau_coverage.py`. They are wide, up to [-1, 1], if systems are
+    hardly apart.
 
-    The intervals speak of other queries of the same kind, asked to the same systems.
+    The intervals are about other queries of the same kind, put to the same systems.
 
     Args:
-        key: a seed, or a key of `jax.random.key`.
-        first: the truth of tau-ap; at least two systems.
-        second: of the same systems and metrics, in any order.
-        replicates: resamples, at least 2.
-        level: of the intervals, in (0, 1).
-        interval: of `low` and `high`. "centred": percentiles of the resamples, moved so that their median is
-            `value`, cut to [-1, 1]; "percentile": as they are.
+        key: seed, or key of `jax.random.key`.
+        first: scores of at least two systems; its ranking is the truth of tau-ap.
+        second: scores of the same systems by the same metrics, in any order.
+        replicates: number of resamples, at least 2. Default 1000.
+        level: level of the intervals, in (0, 1). Default 0.95.
+        interval: kind of `low` and `high`. "centred" (default): percentiles of the resamples, shifted so that
+            their median is `value`, cut to [-1, 1]. "percentile": unshifted percentiles.
 
     Raises:
-        ValueError: if systems or metrics differ, there is one system only, or an argument is out of range.
+        ValueError: if systems or metrics differ, there is only one system, or an argument is out of range.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -111,11 +120,11 @@ def agreement(
     for name, scores in (("first", first), ("second", second)):
         if not isinstance(scores, Scores):
             raise ArgumentError(
-                name, f"must be of owkg.judge.scores, the first of its pair, got {type(scores).__name__}."
+                name, f"must be Scores, the first result of owkg.judge.scores, got {type(scores).__name__}."
             )
         if not (weight := scores.weight.sum(1)).all():
             none = scores.metrics[int(weight.argmin())]
-            raise ArgumentError(name, f"must have queries of some weight, got none of {none}.")
+            raise ArgumentError(name, f"must have queries with a positive weight, got none for {none}.")
     replicates = checked_replicates(replicates)
     level = checks.level("level", level)
     if interval not in list(Interval):
@@ -157,17 +166,17 @@ def agreement(
 def agreement_of_values(
     first: Mapping[str, float] | Any, second: Mapping[str, float] | Any
 ) -> dict[str, float]:
-    """Correlations of two rankings of systems known by their published numbers alone.
+    """Rank correlations of two rankings of systems that are known only by their published values.
 
     Args:
-        first: the metric of each system, larger is better, by its name; the truth of tau-ap.
-        second: the same of the other qrels, in any order.
+        first: metric of each system, by name; larger is better. Its ranking is the truth of tau-ap.
+        second: metric of each system under the other qrels, by name, in any order.
 
     Returns:
-        tau, tau-ap and spearman.
+        tau, tau-ap and spearman, by name.
 
     Raises:
-        ValueError: if the systems differ, are less than two, or a value is not finite.
+        ValueError: if the systems differ, there are fewer than two, or a value is not finite.
 
     Examples:
         >>> agreement_of_values({"a": 0.3, "b": 0.2, "c": 0.1}, {"c": 0.1, "b": 0.3, "a": 0.2})["tau-ap"]
@@ -192,7 +201,7 @@ def _in_order(first: Scores, second: Scores) -> Scores:
     metrics = [second.metrics.index(metric) for metric in first.metrics]
     if tuple(second.larger_is_better[m] for m in metrics) != first.larger_is_better:
         raise ArgumentError(
-            "first", "and `second` must agree on whether larger is better, got other metrics."
+            "first", "and `second` must agree on whether larger is better, got different metrics."
         )
     return second._replace(
         systems=first.systems,
@@ -204,6 +213,7 @@ def _in_order(first: Scores, second: Scores) -> Scores:
 
 
 def _same(what: str, first: Any, second: Any) -> None:
+    """ArgumentError if one of two collections of names lacks an element."""
     for name, lacking in (("second", set(first) - set(second)), ("first", set(second) - set(first))):
         if lacking:
             raise ArgumentError(
@@ -212,7 +222,7 @@ def _same(what: str, first: Any, second: Any) -> None:
 
 
 def _sorted(name: str, scores: Scores) -> Scores:
-    """With queries in the order of their texts: the order that they come in changes no resample."""
+    """Scores with queries sorted by their texts, so that their order changes no resample."""
     asked = scores.queries.select(pl.col(QUERY).cast(pl.String))
     if (again := asked.is_duplicated()).any():
         row = "|".join(map(str, asked.filter(again).row(0)))
@@ -225,7 +235,7 @@ def _sorted(name: str, scores: Scores) -> Scores:
 
 
 def _shared(first: pl.DataFrame, second: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Where the queries of both stand in the one and in the other."""
+    """Row indices, in each of two frames, of the queries that both contain."""
     found = first.with_row_index("here").join(
         second.with_row_index("there"), on=list(QUERY), how="inner", nulls_equal=True
     )
@@ -234,26 +244,27 @@ def _shared(first: pl.DataFrame, second: pl.DataFrame) -> tuple[np.ndarray, np.n
 
 
 def _columns(scores: Scores) -> Float64[np.ndarray, "columns queries"]:
+    """Values of all metrics and systems, followed by the weights of all metrics."""
     return np.concatenate([scores.value.reshape(-1, scores.value.shape[2]), scores.weight])
 
 
 def _resampled(key: Seed, columns: np.ndarray, replicates: int) -> np.ndarray:
-    """Sums of the columns, [replicates, columns]."""
+    """Sums of the columns over each resample, [replicates, columns]."""
     if not columns.shape[1]:
         return np.zeros((replicates, len(columns)))
     return resampled_sums(key, columns, replicates)
 
 
 def _strength(scores: Scores, sums: np.ndarray) -> np.ndarray:
-    """Metrics of systems in each resample, [replicates, metrics, systems]; larger is better."""
+    """Metrics of the systems in each resample, [replicates, metrics, systems]; larger is better."""
     metrics, systems, _ = scores.value.shape
     value = sums[:, : metrics * systems].reshape(-1, metrics, systems)
     weight = sums[:, metrics * systems :, None]
-    # Without weight there is no ranking: all systems tie.
+    # All systems tie if no query has weight.
     ratio = np.divide(value, weight, out=np.zeros_like(value), where=weight > 0)
     return round_ties(ratio * np.where(scores.larger_is_better, 1.0, -1.0)[:, None])
 
 
 def _correlations(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """All coefficients, on a last axis."""
+    """All coefficients, stacked on the last axis."""
     return np.stack([coefficient(first, second) for coefficient in COEFFICIENTS.values()], axis=-1)

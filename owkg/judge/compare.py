@@ -1,4 +1,4 @@
-"""Systems side by side: their values, which of them differ, and how qrels agree on their order."""
+"""Comparison of systems: values, significance of differences, and agreement of qrels on the ranking."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     import matplotlib.figure
 
 DEFAULT = ("mrr", "hits@1", "hits@10", "macro-mrr", "macro-map@20", "macro-ndcg@20")
-"""Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
+"""Default metrics: micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
 
 DIVISIONS = ("side", "relation", "category")
-"""What `by` of `compare` may name."""
+"""Values of the argument `by` of `compare`."""
 
 _CORRECTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "holm": holm,
@@ -61,21 +61,23 @@ _CORRECTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Systems side by side, as polars frames.
+    """Results of a comparison of systems, as polars frames.
 
     Attributes:
-        values: of each qrels, metric and system: value, interval (lower, upper), rank (1: best). If some
-            system has several seeds, also their number (seeds) and the standard deviation of the metric
-            over them (seed_deviation); the value is then the mean over seeds.
-        pairs: of each pair: difference (above 0 where the first is better, also by a metric that is better
-            small), interval, p-value, corrected p-value, what a t test detects; on how many queries the first
-            is better (wins), as good (ties), worse (losses), and the effect size, the mean difference of
-            queries over its standard deviation. With Wilcoxon's test also `hypothesis`: whether the p-value
-            tests "symmetry" of the queries' differences, or the "metric", where all queries weigh the same.
-        metrics: how many pairs each metric tells apart.
-        agreement: of each further qrels with the first: rank correlations of the order of systems, each over
-            all queries of its qrels; `queries` counts those that both have.
-        parts: the same of parts of the queries, where asked for.
+        values: one row for each qrels, metric and system: value, interval (lower, upper) and rank (1 is
+            best). If some system has several seeds, the value is the mean over seeds, and the columns seeds
+            (number of seeds) and seed_deviation (standard deviation over seeds) are added.
+        pairs: one row for each qrels, metric and pair of systems: difference (positive if the first system is
+            better, also if smaller values are better), its interval, p-value, corrected p-value and the
+            difference that a t test detects; the number of queries on which the first system is better
+            (wins), equal (ties) and worse (losses); and the effect size, the mean difference of the queries
+            over its standard deviation. With Wilcoxon's test also `hypothesis`: "symmetry" if the p-value
+            tests that the differences of the queries are symmetric, "metric" if it tests the metric, because
+            all queries have the same weight.
+        metrics: number of pairs that each metric tells apart.
+        agreement: rank correlations between the first qrels and each further one; each ranking uses all
+            queries of its qrels, and `queries` counts the queries in both.
+        parts: rank correlations on parts of the queries, if `by` names some.
     """
 
     values: pl.DataFrame
@@ -85,11 +87,11 @@ class Comparison:
     parts: pl.DataFrame
 
     def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        """(name, frame) of each table."""
+        """Name and frame of each table."""
         return ((field.name, getattr(self, field.name)) for field in fields(self))
 
     def plot(self, metrics: str | list[str] | None = None) -> "matplotlib.figure.Figure":
-        """The figure of the values with their intervals, a panel for each metric.
+        """Figure of the values with their intervals, one panel for each metric.
 
         Args:
             metrics: metrics to draw. Default: all that were compared.
@@ -130,42 +132,46 @@ def compare(
     ids: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
-    """Which systems differ and by how much, their values, and how far qrels agree on their order.
+    """Comparison of systems: values with intervals, tests of all pairs, agreement of qrels on the ranking.
 
     Whole queries are the sampling unit throughout. A system with several seeds (column seed) is one system:
-    its value is the mean over seeds, intervals are over queries and seeds, and the p-values of its pairs are
-    of Student's t over both, because the tests over queries take seeds as given. Agreement and parts are of
-    the order by these means. Warns (UserWarning) of what the numbers rest on: answers
-    nobody judged, ranks that qrels leave open, queries that are left out.
+    its value is the mean over seeds, intervals are over queries and seeds, and p-values of its pairs come
+    from Student's t over queries and seeds, because the tests over queries take the seeds as given. Agreement
+    and parts use the ranking by these means. Issues a UserWarning if the values depend on answers that nobody
+    judged, on ranks that the qrels leave open, or on queries that are left out.
 
     Args:
-        systems: rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by name; or
-            paths, whose systems are called by their column model, or else by the name of the file. The seeds
-            of a system may stand in several files. A folder of Parquet files, a pattern of their names or an
-            `owkg.ranks.RankDataset` is read a part at a time where it is large; qrels, a graph, and
+        systems: dictionary of names to rank tables, frames of polars or pandas, or paths of rank tables or
+            TREC runs; or an iterable of paths, whose systems are named by the column model, or by the file
+            without one. The seeds of a system may be in several files. A folder of Parquet files, a pattern
+            of file names or an `owkg.ranks.RankDataset` is read in parts if it is large; `qrels`, `graph` and
             `intersect` need it in memory.
-        metrics: means that `owkg metrics --list` shows; None: `DEFAULT`. Or measures of lists as trec_eval
-            has them (`owkg.ir.names.EXAMPLES`): then systems are TREC runs, topics any text, qrels
-            judgements, and no graph is needed.
-        qrels: which answers are relevant: frames, files, or splits of the graph; the second and further ones
-            are held against the first. None: as ranked.
-        graph: for splits, for TREC runs, and to divide by relation category. Measures of lists under a split
-            are filtered, as rank metrics are: of the sides that some run asks, and without the answers that
-            train, valid and test know beside those of the split.
-        by: also rank the systems on parts of the queries: side, relation, category.
-        test: paired, two-sided, over queries. Of micro metrics, "randomisation" and "t" test that the metric
-            is equal, and "wilcoxon" that the differences of the queries are symmetric around 0. Of pairs with
-            several seeds, t over queries and seeds.
-        correction: of the p-values of all pairs by one metric.
-        ci: level of all intervals; 1 - level is that of the tests.
-        draws: of the randomisation test.
-        replicates: of the bootstrap of the rank correlations.
-        ties: optimistic, realistic, pessimistic or exact. None: realistic, but exact where qrels leave open
-            which of several answers of equal rank stands first.
-        intersect: leave out queries and answers that some system lacks.
-        seed: of what is drawn.
-        columns, untied, realistic, candidates, ids: of `owkg.read_ranks`, for all rank tables.
-        on_progress: called with (done, total) metrics, and before of a dataset with its parts.
+        metrics: names of means that `owkg metrics --list` prints. Default: `DEFAULT`. Or measures of lists as
+            trec_eval names them (`owkg.ir.names.EXAMPLES`): systems are then TREC runs, topics any text,
+            `qrels` are judgements, and no graph is needed.
+        qrels: relevant answers: frames, files, or names of splits of the graph; all further qrels are
+            compared with the first. Default: the answers that the rank tables rank.
+        graph: knowledge graph. Needed if `qrels` names splits, if systems are TREC runs of triples, or if
+            `by` names "category". Measures of lists under a split are filtered, as rank metrics are: they
+            count the sides that some run answers, without the other known answers of train, valid and test.
+        by: divisions of the queries, each part of which also ranks the systems: "side", "relation",
+            "category". Default: none.
+        test: paired, two-sided test over queries. For micro metrics, "randomisation" (default) and "t" test
+            that the metrics are equal, and "wilcoxon" tests that the differences of the queries are symmetric
+            around 0. Pairs with several seeds always get t over queries and seeds.
+        correction: correction of the p-values of all pairs for one metric: "holm" (default), "bh" or "none".
+        ci: level of all intervals; 1 - ci is the level of the tests. Default 0.95.
+        draws: number of draws of the randomisation test. Default 10,000.
+        replicates: number of bootstrap resamples for the rank correlations. Default 1000.
+        ties: tie rule, "optimistic", "realistic", "pessimistic" or "exact". Default: realistic, or exact if
+            the qrels leave open the order of answers of equal rank.
+        intersect: whether to leave out queries and answers that some system lacks; otherwise they are an
+            error.
+        seed: seed of all random draws. Default 0.
+        columns, untied, realistic, candidates, ids: arguments of `owkg.read_ranks`, applied to all rank
+            tables.
+        on_progress: function called with (done, total) metrics; for a dataset that is read in parts, first
+            with its parts.
 
     Returns:
         The comparison: tables of values with intervals, of pairs with tests, of metrics, and of the agreement
@@ -200,15 +206,13 @@ def compare(
     keys: pl.DataFrame | None = None
     if measures is not None:
         if reading.said:
-            raise ArgumentError(reading.said, "is of rank metrics, not of measures of lists.")
+            raise ArgumentError(reading.said, "applies to rank metrics, not to measures of lists.")
         if divisions or ties is not None:
             raise ArgumentError(
-                "by" if divisions else "ties", "is of rank metrics, not of measures of lists."
+                "by" if divisions else "ties", "applies to rank metrics, not to measures of lists."
             )
         if isinstance(metrics, Sequence) and any(str(one).lower().startswith("mrr") for one in metrics):
-            note(
-                "mrr beside measures of lists is the mean of RR: the first relevant answer of a list counts."
-            )
+            note("mrr with measures of lists is the mean of RR: the first relevant answer of a list counts.")
         of_topics = _judgements(qrels, graph)
         read = {
             name: topic_scores(given, one, measures, intersect=intersect, known=known)
@@ -245,14 +249,14 @@ def compare(
     first = next(iter(read.values()))
     if len(first.systems) < 2:
         raise ArgumentError(
-            "systems", "must name two systems at least: a single one has nothing to be compared with."
+            "systems", "must name at least two systems, because a single one cannot be compared."
         )
     for of_set in list(read.values())[:1]:
         seed_notes(of_set)
         if of_set.seeded.any() and test != "t":
             note(
-                f"the {test} test takes seeds as given: p-values of pairs with several seeds are of "
-                "Student's t over queries and seeds."
+                f"the {test} test takes seeds as given, so that p-values of pairs with several seeds come "
+                "from Student's t over queries and seeds."
             )
     if test == PairTest.WILCOXON:
         named = dict.fromkeys(name for one in read.values() for name in other_hypothesis(one))
@@ -289,11 +293,11 @@ _AGREEMENT: dict[str, Any] = {
 def _judgements(
     qrels: SeveralQrels, graph: KnowledgeGraph | None
 ) -> dict[str, tuple[Any, pl.DataFrame | None]]:
-    """Judgements by name: frames, files, or splits of the graph; of splits, with all answers that filter."""
+    """Judgements by name, from frames, files or splits; for a split also the answers that filtering drops."""
     given = qrels_named(qrels)
     if not given:
         raise ArgumentError(
-            "qrels", "must be given with measures of lists: they say which answers are relevant."
+            "qrels", "must be given with measures of lists, because they name the relevant answers."
         )
     splits = {} if graph is None else fact_splits(graph)
     found: dict[str, tuple[Any, pl.DataFrame | None]] = {}
@@ -302,18 +306,18 @@ def _judgements(
         if graph is not None and isinstance(one, str) and one in splits:
             found[name] = qrels_from_graph(graph, one), qrels_from_graph(graph, default_filters(graph, one))
     if graph is not None and all(known is None for _, known in found.values()):
-        raise ArgumentError("graph", "has no effect on measures of lists, but for a split as qrels.")
+        raise ArgumentError("graph", "has no effect on measures of lists unless `qrels` names a split of it.")
     return found
 
 
 def _scores(tables: Mapping[str, RankTable], metrics: list[Metric], ties: str) -> Scores:
-    """`scores`, whose errors name the argument of `compare`."""
+    """Scores of the tables; errors name the argument of `compare`."""
     with naming({"tables": "`systems`"}):
         return scores(tables, metrics, ties=ties)[0]
 
 
 def _values(qrels: str, of: Scores, estimated: Mapping[str, Estimates], ties: str) -> pl.DataFrame:
-    """The value of each system with its interval and its rank: 1 for the best."""
+    """Value of each system with its interval and its rank, 1 for the best."""
     rows = []
     for s, system in enumerate(of.systems):
         for m, name in enumerate(of.metrics):
@@ -345,7 +349,7 @@ def _pairs(
     draws: int,
     key: np.random.SeedSequence,
 ) -> pl.DataFrame:
-    """The differences of all pairs, with interval and p-value."""
+    """Differences of all pairs, with intervals and p-values."""
     with naming({"scores": "`systems`"}):
         found = pairwise(of, metric, test=test, key=key, draws=draws)
     corrected = _CORRECTIONS[correction](found.p)
@@ -353,11 +357,11 @@ def _pairs(
     systems = found.systems
     varies = found.deviation > 0
     even, queries = found.effective == found.queries, found.queries
-    # Of as many queries of equal weight that have the error of the test.
+    # Deviation of as many queries of equal weight that have the standard error of the test.
     spread = found.deviation if even else found.error * np.sqrt(queries)
     detectable = np.full(len(varies), np.nan)
     if varies.any():
-        # What seeds add does not get less with more queries, of which there are as many here.
+        # The variance over seeds does not shrink with more queries, so it is multiplied by their number.
         spread = np.sqrt(spread**2 + (queries * found.seed_variance if even else 0.0))
         detectable[varies] = detectable_difference(spread[varies], queries)
     frame = pl.DataFrame(
@@ -387,7 +391,7 @@ def _pairs(
 
 
 def _by_metric(pairs: pl.DataFrame, alpha: float) -> pl.DataFrame:
-    """How well each metric tells the systems apart."""
+    """Number of significant pairs and detectable difference for each metric."""
     return pairs.group_by("qrels", "metric", maintain_order=True).agg(
         pairs=pl.len(),
         significant=(pl.col("p_corrected") < alpha).sum(),
@@ -397,6 +401,7 @@ def _by_metric(pairs: pl.DataFrame, alpha: float) -> pl.DataFrame:
 
 
 def _agreement_rows(first: str, second: str, found: Agreement) -> list[dict[str, Any]]:
+    """One row for each metric and coefficient."""
     return [
         {
             "qrels": second,
@@ -416,13 +421,13 @@ def _agreement_rows(first: str, second: str, found: Agreement) -> list[dict[str,
 
 
 _Pick = Callable[[Mapping[str, Any]], Scores | None]
-"""The scores on one part of the queries, None where it has none."""
+"""Function from a part of the queries to the scores on it; None if the part is empty."""
 
 
 def _of_rows(
     tables: Mapping[str, RankTable], chosen: list[Metric], ties: str, part: Mapping[str, Any]
 ) -> Scores | None:
-    """The scores on a part of the rows of every table; None where it has none of some weight."""
+    """Scores on a part of the rows of every table; None if some table has no row of positive weight there."""
     own = {name: RankTable.trusted(table.frame.filter(**part)) for name, table in tables.items()}
     some = (
         len(of) and ("weight" not in of.frame.columns or (of.frame["weight"] > 0).any())
@@ -432,7 +437,7 @@ def _of_rows(
 
 
 def _of_queries(scores: Scores, part: Mapping[str, Any]) -> Scores | None:
-    """The scores on the queries of one part."""
+    """Scores on the queries of one part."""
     at = scores.queries.select(
         pl.all_horizontal([pl.col(name) == value for name, value in part.items()]).arg_true()
     ).to_series()
@@ -440,7 +445,7 @@ def _of_queries(scores: Scores, part: Mapping[str, Any]) -> Scores | None:
 
 
 def _row_keys(sets: list[QrelsRanks], divisions: list[str]) -> pl.DataFrame | None:
-    """The parts that some table has rows of; None where nothing is divided."""
+    """Parts that occur in some table; None if nothing is divided."""
     if not divisions:
         return None
     for one in sets:
@@ -450,14 +455,14 @@ def _row_keys(sets: list[QrelsRanks], divisions: list[str]) -> pl.DataFrame | No
 
 
 def _query_keys(scores: Scores, divisions: list[str]) -> pl.DataFrame | None:
-    """The parts that the queries have; None where nothing is divided."""
+    """Parts that occur among the queries; None if nothing is divided."""
     return scores.queries.select(divisions) if divisions else None
 
 
 def _parts(
     picks: Mapping[str, _Pick], keys: pl.DataFrame | None, whole: Scores, divisions: list[str]
 ) -> pl.DataFrame:
-    """Per part of the queries: how many, and tau of the order on it with that on all."""
+    """Number of queries in each part, and tau between the ranking on it and the ranking on all queries."""
     schema = dict.fromkeys(divisions, pl.String) | {"qrels": pl.String, "metric": pl.String}
     schema |= {"queries": pl.Int64, "tau_with_all": pl.Float64, "tau_with_first_qrels": pl.Float64}
     if keys is None:

@@ -1,4 +1,4 @@
-"""Generated lists: answers that a language model writes, in part, unranked, or outside the vocabulary."""
+"""Answers that a language model writes: lists in part, without order, or outside the vocabulary."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -29,16 +29,16 @@ _KEYS = ("query", "head", "relation", "tail", "answers", "ranked", "model")
 
 
 class Generated(NamedTuple):
-    """What generated lists say of the answers of a split.
+    """Ranks of the answers of a split under generated lists.
 
     Attributes:
-        table: optimistic and pessimistic rank: between these the rank is, however the list would go on, and
-            whichever wrong candidates the answers outside the vocabulary stand for, if any. That one of them
-            is the right answer in another spelling is for `aliases` to say.
-        listed: whether each row's answer is in the list.
-        report: numbers of lists, answers, duplicates, unknown (outside the vocabulary), unranked lists,
-            unused lists (of queries that the split has not), and unanswered queries; and ceiling, the share
-            of answers that is listed: the best Hits@K of any reranking of the lists.
+        table: rank table with bounds. The rank lies between the optimistic and the pessimistic rank, however
+            the list would continue, and whichever wrong candidates, if any, the answers outside the
+            vocabulary mean. If such an answer is the right one in another spelling, pass it in `aliases`.
+        listed: whether the answer of each row is in the list, [rows].
+        report: counts of lists, answers, duplicates, unknown answers (outside the vocabulary), unranked
+            lists, unused lists (their queries are not in the split) and unanswered queries; and ceiling, the
+            share of answers that are listed, which is the best Hits@K of any reranking of the lists.
     """
 
     table: RankTable
@@ -49,13 +49,16 @@ class Generated(NamedTuple):
 def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
     """Generated lists from JSON lines, or from one JSON array.
 
-    A line, or an entry of the array, is an object with answers, a list of text, best first; what is asked,
-    head and relation or relation and tail, or query (`head|relation|?`, `?|relation|tail`); perhaps ranked
-    (true: they are in order) and model.
+    Each line, or entry of the array, is an object with `answers`, a list of texts, best first, and the query:
+    `head` and `relation`, `relation` and `tail`, or `query` (`head|relation|?`, `?|relation|tail`). Optional:
+    `ranked` (default true: the answers are in order) and `model`.
+
+    Args:
+        path: path of the file.
 
     Returns:
-        A row each answer: model, query, side, entity, relation, ranked, place (from 1), text. A list without
-        answers is a row with place 0.
+        One row for each answer: model, query, side, entity, relation, ranked, place (from 1), text. A list
+        without answers is one row with place 0.
 
     Raises:
         ValueError: naming file and line.
@@ -81,34 +84,35 @@ def read_generated(path: str | PathLike[str]) -> pl.DataFrame:
 
 
 def _line_rows(path: Path, number: int, text: str) -> list[tuple[Any, ...]]:
-    """The rows of one line."""
+    """Rows of one line."""
     try:
         return _rows(f"{path}, line {number}", parsed(path, text, line=number))
     except JSONError as error:
         if text.strip() in ("{", "["):
-            raise line_error(path, number, "must be one JSON object, whole; or the file one array.") from None
+            text = "must be one whole JSON object, or the file must be one array."
+            raise line_error(path, number, text) from None
         raise error from None
 
 
 def _rows(where: str, held: object) -> list[tuple[Any, ...]]:
-    """The rows of one list."""
+    """Rows of one list."""
     if not isinstance(held, dict):
         raise _error(where, f"must be an object, got {type(held).__name__}.")
     if other := held.keys() - _KEYS:
-        raise _error(where, f"must have no key but {', '.join(_KEYS)}, got {min(other)!r}.")
+        raise _error(where, f"must only have the keys {', '.join(_KEYS)}, got {min(other)!r}.")
     answers = held.get("answers")
     if not isinstance(answers, list) or not all(isinstance(one, str) for one in answers):
-        raise _error(where, "must have answers, a list of text.")
+        raise _error(where, "must have answers, a list of texts.")
     if "query" in held:
         head, relation, tail = _parts(where, held["query"])
     else:
         head, relation, tail = (held.get(name) for name in ("head", "relation", "tail"))
     asked = [one for one, known in (("tail", head), ("head", tail)) if isinstance(known, str) and known]
     if len(asked) != 1 or not isinstance(relation, str) or not relation:
-        raise _error(where, "must ask by head and relation, by relation and tail, or by query.")
+        raise _error(where, "must give the query as head and relation, as relation and tail, or as query.")
     ranked, model = held.get("ranked", True), held.get("model", "generated")
     if not isinstance(ranked, bool) or not isinstance(model, str) or not model:
-        raise _error(where, "ranked must be true or false, and model text.")
+        raise _error(where, "ranked must be true or false, and model must be text.")
     entity = head if asked[0] == "tail" else tail
     query = query_of(str(entity), relation, asked[0])
     same = (model, query, asked[0], entity, relation, ranked)
@@ -116,10 +120,12 @@ def _rows(where: str, held: object) -> list[tuple[Any, ...]]:
 
 
 def _error(where: str, message: str) -> ValueError:
+    """ValueError that names file and line, or entry."""
     return ValueError(f"{where}: {message}")
 
 
 def _parts(where: str, query: object) -> tuple[str | None, str, str | None]:
+    """Head, relation and tail of a query text; the missing one is None."""
     parts = parts_of(query) if isinstance(query, str) else None
     if parts is not None:
         side, entity, relation = parts
@@ -135,23 +141,24 @@ def ranks_of_lists(
     filter: Sequence[str] | None = None,  # noqa: A002
     aliases: Mapping[str, str] | None = None,
 ) -> Generated:
-    """Filtered ranks of the answers of a split by generated lists, between two ends.
+    """Filtered ranks of the answers of a split under generated lists, as lower and upper bounds.
 
-    Of a list, answers that stand twice count once, known answers leave it, and those outside the vocabulary
-    may or may not stand for a candidate. An answer that is listed has the place that the wrong answers before
-    it give; in a list without an order, any place up to behind them all. One that is not listed stands
-    behind all that is: anywhere from there to the last candidate; of a query without a list, anywhere. Both
-    ends are attained: what is not listed may follow at once, or come last, for all answers together.
+    Answers that a list repeats count once, and known answers are removed from it. Answers outside the
+    vocabulary may or may not mean a candidate. The rank of a listed answer is given by the wrong answers
+    before it; in a list without order, it is any rank up to the number of wrong answers plus one. An answer
+    that is not listed ranks below all listed answers, down to the last candidate. For a query without a list,
+    every rank is possible. Both bounds can be attained by all answers at once: unlisted answers come next, or
+    last.
 
     Args:
-        lists: of `read_generated`.
-        graph: the vocabulary, the known answers, and the answers of the split.
-        split: that is ranked, on the sides that lists ask for.
-        filter: splits whose answers leave the lists and the candidates; None: all that the graph has.
-        aliases: labels of the graph, by other names.
+        lists: frame of `read_generated`.
+        graph: knowledge graph with the vocabulary, the known answers and the answers of the split.
+        split: split to rank, on the sides that the lists ask for. Default "test".
+        filter: splits whose answers are removed from lists and candidates. Default: all splits of the graph.
+        aliases: labels of the graph by other names. Default: none.
 
     Raises:
-        ValueError: if no list is of a query of the split, or an alias names no entity.
+        ValueError: if no list answers a query of the split, or an alias names no entity.
     """
     graph = graph_checked(graph)
     if split not in (splits := fact_splits(graph)):
@@ -165,7 +172,7 @@ def ranks_of_lists(
     unused = asked.join(truth, on="query", how="anti")
     if len(unused) == len(asked):
         query = asked["query"][0]
-        raise ArgumentError("lists", f"must answer queries of {split}, got none such, but {query!r}.")
+        raise ArgumentError("lists", f"must answer queries of {split}, got only others, such as {query!r}.")
     counts = facts.group_by("query").len("known")
     known = facts.select("query", "answer").with_columns(is_known=True)
     marked = resolved.join(known, on=["query", "answer"], how="left", maintain_order="left")
@@ -236,7 +243,7 @@ def ranks_of_lists(
 
 
 def _resolved(lists: pl.DataFrame, graph: KnowledgeGraph, aliases: Mapping[str, str] | None) -> pl.DataFrame:
-    """The lists with the label of each answer, null outside the vocabulary; what stands twice once."""
+    """Lists with the label of each answer, null outside the vocabulary; repeated answers are kept once."""
     labels = set(graph.entities)
     if bad := [label for label in (aliases or {}).values() if label not in labels]:
         raise ArgumentError("aliases", f"must name entities of the graph, got {bad[0]!r}.")
@@ -245,7 +252,7 @@ def _resolved(lists: pl.DataFrame, graph: KnowledgeGraph, aliases: Mapping[str, 
             raise ArgumentError("aliases", f"must not rename an entity, got {alias!r} for {label!r}.")
     named = {**(aliases or {}), **{label: label for label in graph.entities}}
     own = lists.filter(pl.col("place") > 0)
-    # Spaces around an answer are none of it, unless a label has them.
+    # Spaces around an answer are dropped unless a label has them.
     texts = own["text"].unique()
     spaced = texts.filter(~texts.is_in(list(named)))
     own = own.with_columns(pl.col("text").replace(spaced, spaced.str.strip_chars()))
@@ -259,20 +266,21 @@ def _resolved(lists: pl.DataFrame, graph: KnowledgeGraph, aliases: Mapping[str, 
 
 
 def partial_metrics(found: Generated, metrics: MetricNames = ("mrr", "hits@1", "hits@10")) -> pl.DataFrame:
-    """Metrics of partial lists as intervals that are attained, and by four conventions of what is not listed.
+    """Metrics of partial lists: attainable bounds, and values under four conventions for unlisted answers.
 
     Args:
-        found: of `ranks_of_lists`.
-        metrics: plain means of rank weights that fall with the rank.
+        found: ranks from `ranks_of_lists`.
+        metrics: names of plain means of rank weights that fall with the rank. Default MRR, Hits@1 and
+            Hits@10.
 
     Returns:
-        A row each model and metric: model, metric, low and high (the worst and the best that may be), and
-        what it is if that which is not listed comes next, at a uniform place among the rest, last, or gets no
-        credit (the answer counts 0). Of what is listed these four take the mean over the places that it may
-        have. Of a query without a list, what comes next is first.
+        One row for each model and metric: model, metric, low and high (the worst and the best possible
+        value), and the value if unlisted answers come next ("next"), at a uniformly random rank among the
+        rest ("uniform"), last ("last"), or count 0 ("none"). These four use the mean over the possible ranks
+        of listed answers. For a query without a list, "next" means rank 1.
 
     Raises:
-        ValueError: if a metric is another one.
+        ValueError: if a metric is not such a mean.
     """
     chosen = metrics_named(metrics) or []
     for one in chosen:
@@ -301,13 +309,14 @@ def partial_metrics(found: Generated, metrics: MetricNames = ("mrr", "hits@1", "
 
 
 class Filtered(NamedTuple):
-    """Whether lists were filtered by the known answers before they were ranked.
+    """Test of whether lists were filtered by the known answers before they were ranked.
 
     Attributes:
-        queries: with an answer of the split and another known one.
-        known_alone, tested_alone: queries whose list has the known answer and not the tested one, and the
-            other way round.
-        p_value: of known answers being listed as often as tested ones, or more often.
+        queries: number of queries with an answer of the split and another known answer.
+        known_alone: number of queries whose list has the drawn known answer and not the drawn tested one.
+        tested_alone: number of queries whose list has the drawn tested answer and not the drawn known one.
+        p_value: one-sided p-value of the hypothesis that known answers are listed at least as often as tested
+            ones.
     """
 
     queries: int
@@ -324,29 +333,29 @@ def filtered_before(
     aliases: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> Filtered:
-    """A test that finds lists from which known answers were taken before they were ranked.
+    """Sign test for lists from which known answers were removed before they were ranked.
 
-    Such a list profits from knowing what is known: every other right answer has left its way. A model that
-    has seen the training answers lists them as often as the tested ones, at least. So of each query one
-    tested and one other known answer are drawn, and a sign test looks at the queries that list one of the
-    two alone. Its level holds for such models; lists of one answer, or of a model that was told the known
-    answers, look as if they had been filtered.
+    Such a list profits from the known answers, because every other right answer has been removed ahead of the
+    tested one. A model that has seen the training answers lists them at least as often as the tested answers.
+    The test therefore draws one tested and one other known answer for each query, and applies a sign test to
+    the queries whose list has exactly one of the two. Its level holds for such models; lists of a single
+    answer, or of a model that was told the known answers, look as if they had been filtered.
 
     Args:
-        lists: of `read_generated`, of one model.
-        graph: whose other splits are known.
-        split: that is tested.
-        aliases: labels of the graph, by other names.
-        seed: of the draws.
+        lists: frame of `read_generated`, with one model.
+        graph: knowledge graph whose other splits hold the known answers.
+        split: split that is tested. Default "test".
+        aliases: labels of the graph by other names. Default: none.
+        seed: seed of the draws. Default 0.
 
     Raises:
-        ValueError: if the graph has no other split, or there are lists of several models.
+        ValueError: if the graph has no other split, or the lists have several models.
     """
     if len(models := lists["model"].unique()) > 1:
-        raise ArgumentError("lists", f"must be of one model, got {', '.join(models.sort()[:3])}.")
+        raise ArgumentError("lists", f"must have one model, got {', '.join(models.sort()[:3])}.")
     others = [name for name in default_filters(graph_checked(graph), split) if name != split]
     if not others:
-        raise ArgumentError("graph", f"must have other splits than {split}: nothing else is known.")
+        raise ArgumentError("graph", f"must have splits other than {split}, which hold the known answers.")
     resolved = _resolved(lists, graph, aliases).drop_nulls("answer").select(*_LIST, "answer", listed=True)
     drawn = []
     for name, splits in (("tested", [split]), ("known", others)):

@@ -1,4 +1,4 @@
-"""Lists of the best answers from score matrices, as runs."""
+"""Runs of the best answers, made from score matrices."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,12 +16,12 @@ from owkg.ranks import known_sets
 from owkg.ranks.build import answer_sides, by_columns, split_of
 from owkg.ranks.table import SIDES
 
-# Scores that are looked through at a time.
+# Number of scores handled at a time.
 _BLOCK = 2**25
 
 
 def known_of_lists(graph: KnowledgeGraph, split: str | None) -> list[str]:
-    """The splits whose answers leave lists: train and valid, except `split`; a pool is of new answers."""
+    """Splits whose answers leave lists: train and valid, except `split`, because pools seek new answers."""
     return [name for name in ("train", "valid") if name in graph.splits and name != split]
 
 
@@ -35,25 +35,26 @@ def lists_of(
     model: str = "scores",
     entities: Iterable[str] | None = None,
 ) -> pl.DataFrame:
-    """The run of the best answers to the queries of a split, as `owkg rank --lists` writes it.
+    """Run of the best answers to the queries of a split, as `owkg rank --lists` writes it.
 
-    What train and valid know leaves the lists, except the answers of the split itself.
+    Answers known from train and valid are removed from the lists, except the answers of the split itself.
 
     Args:
-        scores: as `owkg.rank` takes them: [triples of the split, entities], or one such matrix for each side.
-        graph: of the scores.
-        split: whose queries are asked.
-        side: that is predicted, "head" or "tail", where `scores` is one matrix.
-        depth: how many answers a list has at most; of equal scores those with the smaller id.
-        model: the name of the system.
-        entities: labels of the columns of `scores`, in their order; None: in that of the graph.
+        scores: score matrix as for `owkg.rank`: [triples of the split, entities], or one such matrix for each
+            side.
+        graph: knowledge graph of the scores.
+        split: split whose queries are asked. Default "test".
+        side: predicted side if `scores` is one matrix, "head" or "tail". Default "tail".
+        depth: maximum number of answers in a list; of equal scores, smaller ids come first. Default 100.
+        model: name of the system. Default "scores".
+        entities: labels of the columns of `scores`, in their order. Default: order of the graph.
 
     Returns:
-        Columns model, query, side, entity, relation, answer, score, as `owkg.judge.write_run` takes them.
+        Columns model, query, side, entity, relation, answer, score, as for `owkg.judge.write_run`.
 
     Raises:
-        ValueError: naming the argument, if a shape is another one, a score is NaN, or two rows of one query
-            have different scores.
+        ValueError: naming the argument, if a shape is wrong, a score is NaN, or two rows of one query have
+            different scores.
 
     Examples:
         >>> triples = np.array([[0, 0, 1]], np.int32)
@@ -86,16 +87,16 @@ def lists_of_rows(
     model: str,
     split: str | None = None,
 ) -> pl.DataFrame:
-    """As `lists_of`, of one row of scores for each of `triples`, with one side for all or one for each.
+    """Run of the best answers, from one row of scores for each triple.
 
     Args:
-        graph: with ids in the order of the columns.
-        scores: [triples, entities].
+        graph: knowledge graph with entity ids in the order of the columns.
+        scores: scores, [triples, entities].
         triples: ids, [triples, 3].
-        side: that is predicted.
-        depth: of the lists.
-        model: the name of the system.
-        split: that holds the triples; None: the smallest that does.
+        side: predicted side: one for all triples, or one for each.
+        depth: maximum number of answers in a list.
+        model: name of the system.
+        split: split that holds the triples. Default: the smallest that holds them all.
     """
     deep = min(checks.whole("depth", depth, 1), graph.num_entities)
     if scores.shape != (len(triples), graph.num_entities) or scores.dtype.kind not in "iuf":
@@ -123,17 +124,17 @@ def lists_of_rows(
 
 
 def _require_equal(scores: np.ndarray, rows: np.ndarray, first: np.ndarray) -> None:
-    """ArgumentError if a row of scores is not that of the first row of its query."""
+    """ArgumentError if two rows of scores for the same query differ."""
     again = rows != first
     for row, other in zip(rows[again], first[again], strict=True):
         if not np.array_equal(scores[row], scores[other], equal_nan=True):
             raise ArgumentError(
-                "scores", f"must be equal in rows that ask the same query, which rows {other} and {row} do."
+                "scores", f"must be equal in rows of the same query, got different rows {other} and {row}."
             )
 
 
 def _best(scores: np.ndarray, rows: np.ndarray, known: Any, depth: int) -> tuple[np.ndarray, np.ndarray]:
-    """The best candidates of some rows and their scores, [rows, depth]; -1 behind the last candidate."""
+    """Best candidates of some rows and their scores, [rows, depth]; -1 after the last candidate."""
     answer, score = np.full((len(rows), depth), -1), np.zeros((len(rows), depth))
     step = max(1, _BLOCK // scores.shape[1])
     for begin in range(0, len(rows), step):

@@ -1,4 +1,4 @@
-"""What systems are called: by names that are given, by what their files say, or else by their files."""
+"""Names of systems: given names, names in their files, or file names."""
 
 import warnings
 from collections import Counter
@@ -15,11 +15,11 @@ from owkg.errors import ArgumentError
 from owkg.ranks.together import file_names
 
 HINT = "--name (in Python: a dictionary of paths by name) gives each file a name of its own"
-"""What to do where files name their systems alike."""
+"""Advice for files that give several systems the same name."""
 
 
 def is_dictionary(given: object) -> bool:
-    """Whether it is one run or one set of judgements, {query: {answer: number}}."""
+    """Whether an object is one run or one set of judgements, {query: {answer: number}}."""
     if not isinstance(given, Mapping) or not given:
         return False
     rows = list(given.values())
@@ -30,15 +30,15 @@ def is_dictionary(given: object) -> bool:
 
 
 def sources_of(argument: str, given: object, *, what: str) -> list[tuple[str | None, Any]]:
-    """The name and the source of each system, where a name is given; paths are checked.
+    """Pairs of name and source of each system; the name is None if none is given, and paths are checked.
 
     Args:
-        argument: the name of `given`.
-        given: sources by name; one dictionary {query: {answer: score}}, which is called run; or paths.
-        what: they must be, for messages.
+        argument: name of the argument `given`, for messages.
+        given: sources by name; one dictionary {query: {answer: score}}, which is named run; or paths.
+        what: description of valid sources, for messages.
 
     Raises:
-        ValueError: naming the argument, if it is neither, or a name is empty or no text.
+        ValueError: naming the argument, if `given` is none of these, or a name is empty or not text.
     """
     if is_dictionary(given):
         return [("run", given)]
@@ -48,7 +48,7 @@ def sources_of(argument: str, given: object, *, what: str) -> list[tuple[str | N
         )
     by_name: Mapping[Any, Any] = given if isinstance(given, Mapping) else {}
     if bad := [name for name in by_name if not isinstance(name, str) or not name]:
-        raise ArgumentError(argument, f"must be called by text that is not empty, got {bad[0]!r}.")
+        raise ArgumentError(argument, f"must have names that are text and not empty, got {bad[0]!r}.")
     pairs = by_name.items() if isinstance(given, Mapping) else [(None, one) for one in given]
     return [
         (name, checks.path(argument, one) if isinstance(one, str | PathLike) else one) for name, one in pairs
@@ -58,15 +58,15 @@ def sources_of(argument: str, given: object, *, what: str) -> list[tuple[str | N
 def names_of(
     files: Sequence[Path], own: Sequence[Sequence[str]], fixed: Sequence[bool] | None = None
 ) -> list[dict[str, str]]:
-    """The name of each system of some files, by the name that its file gives it.
+    """Names of the systems of some files, by the names in their files.
 
-    Where several files have the same name for a system, as the runs of one tool have one tag, those systems
-    are called by their files, and a warning says so.
+    If several files give a system the same name, as runs of one tool share a tag, these systems are named by
+    their files, and a warning is issued.
 
     Args:
-        files: where the systems are.
-        own: the names in each.
-        fixed: whether the names of a file stay; None: of none.
+        files: paths of the files.
+        own: names of the systems in each file.
+        fixed: whether the names in each file are kept. Default: in none.
 
     Raises:
         ValueError: if a file is given twice.
@@ -89,7 +89,7 @@ def names_of(
         alike = ", ".join(repr(name) for name in dict(changed))
         shown = ", ".join(new for _, new in changed[:5]) + (", ..." if len(changed) > 5 else "")
         warnings.warn(
-            f"several files have a system called {alike}: these are named by their files, {shown}. {HINT}.",
+            f"several files have a system named {alike}: these are named by their files, {shown}. {HINT}.",
             UserWarning,
             stacklevel=3,
         )
@@ -97,17 +97,17 @@ def names_of(
 
 
 def only_name(where: object, names: Sequence[str], called: str) -> dict[str, str]:
-    """The one name in a source as the name that is given; ValueError if it holds several systems."""
+    """Mapping of the only name in a source to a given name; ValueError if it holds several systems."""
     if len(names) > 1:
         shown = ", ".join(repr(name) for name in names[:3])
         raise ValueError(
-            f"{where}: holds {len(names):,} systems ({shown}), which one name, {called!r}, cannot rename."
+            f"{where}: holds {len(names):,} systems ({shown}), which cannot all be named {called!r}."
         )
     return dict.fromkeys(names, called)
 
 
 def renamed(frame: pl.DataFrame, column: str, names: Mapping[str, str]) -> pl.DataFrame:
-    """The frame with the entries of `column` called otherwise."""
+    """Frame with the entries of `column` renamed."""
     if all(old == new for old, new in names.items()):
         return frame
     old, new = list(names), list(names.values())

@@ -1,4 +1,4 @@
-"""Entity-pair ranking: of each relation, all pairs of head and tail in one ranked list."""
+"""Entity-pair ranking: one ranked list of (head, tail) pairs for each relation."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -19,13 +19,13 @@ from owkg.ranks.tasks import tasks
 
 
 class PairRanking(NamedTuple):
-    """The AP of each relation's list of pairs, and its means.
+    """Average precision (AP) of the list of pairs of each relation, and its means.
 
     Attributes:
-        relations: a row for each relation of the split, by name: relation, triples (distinct, of the split),
-            pairs (ranked ones, without filtered ones), found (triples among them), ap.
-        weighted: mean of ap over relations with the weights `triples`.
-        mean: mean of ap over relations.
+        relations: one row for each relation of the split, sorted by name: relation, triples (distinct triples
+            of the split), pairs (ranked pairs after filtering), found (triples among them), ap.
+        weighted: mean of ap over relations, weighted by the number of triples.
+        mean: unweighted mean of ap over relations.
     """
 
     relations: pl.DataFrame
@@ -42,21 +42,21 @@ def pair_ranking(
 ) -> PairRanking:
     """Average precision of the pairs that a model ranks for each relation: (?, relation, ?).
 
-    AP is the sum of the precisions at the triples of the split that are in the list, over all its triples of
-    the relation; those that are not in the list add nothing. Equal scores are in random order: AP is
-    its expectation (McSherry and Najork 2008).
+    AP is the sum of the precisions at the listed triples of the split, divided by the number of triples of
+    the relation in the split, so that unlisted triples count 0. Pairs of equal score are in random order: AP
+    is its expectation (McSherry and Najork 2008).
 
     Args:
-        scored: columns head, relation, tail (labels), score (larger is better): the best pairs of each
-            relation, or all.
-        graph: of the triples.
-        split: whose triples are to be found.
-        filter_splits: splits of the graph whose triples leave the list, if `split` does not hold them too.
-            Those that the graph lacks are none.
+        scored: columns head, relation, tail (labels) and score (larger is better): the best pairs of each
+            relation, or all pairs.
+        graph: knowledge graph of the triples.
+        split: split whose triples are to be retrieved. Default "test".
+        filter_splits: splits whose triples are removed from the lists, unless they are in `split` too. Names
+            that the graph lacks are ignored. Default train and valid.
 
     Raises:
-        ValueError: if `scored` is malformed, holds a label that the graph lacks or scores a pair twice, or
-            `split` has no triples or is no split of facts.
+        ValueError: if `scored` is malformed, has a label that the graph lacks or scores a pair twice, or if
+            `split` has no triples or is not a split of facts.
 
     Examples:
         >>> graph = KnowledgeGraph(("a", "b"), ("r",), {"test": np.array([[0, 0, 1], [1, 0, 1]], np.int32)})
@@ -72,7 +72,7 @@ def pair_ranking(
     frame = _scored(scored, graph)
     if split not in fact_splits(graph) or not len(graph.splits[split]):
         names = ", ".join(name for name in fact_splits(graph) if len(graph.splits[name]))
-        raise ArgumentError("split", f"must be one with triples ({names}), got {split!r}.")
+        raise ArgumentError("split", f"must be a split with triples ({names}), got {split!r}.")
     known = [name for name in filter_splits if name in fact_splits(graph) and name != split]
     facts = _labelled(graph, [split]).with_columns(true=True)
     lists = frame.join(facts, on=COLUMNS, how="left").with_columns(pl.col("true").fill_null(False))
@@ -80,7 +80,7 @@ def pair_ranking(
         lists = lists.join(
             _labelled(graph, known).join(facts, on=COLUMNS, how="anti"), on=COLUMNS, how="anti"
         )
-    # Negatives above a triple, and those of equal score: its places among all, less those among triples.
+    # Number of negatives above or level with a triple: its rank among all pairs minus its rank among triples.
     place = {how: pl.col("score").rank(how, descending=True) for how in ("min", "max")}
     lists = lists.with_columns(
         negatives=(~pl.col("true")).sum().over("relation"),
@@ -102,7 +102,7 @@ def pair_ranking(
 
 
 def _scored(scored: Any, graph: KnowledgeGraph) -> pl.DataFrame:
-    """The columns head, relation, tail, score, checked."""
+    """Columns head, relation, tail, score, checked."""
     frame = checked("scored", scored, (*COLUMNS, "score"))
     for column in COLUMNS:
         labels = graph.relations if column == "relation" else graph.entities
@@ -115,7 +115,7 @@ def _scored(scored: Any, graph: KnowledgeGraph) -> pl.DataFrame:
 
 
 def _precision(found: pl.DataFrame) -> pl.DataFrame:
-    """Columns relation, found, sum: of the expected precisions at the triples that are in the lists."""
+    """Columns relation, found and sum, the sum of the expected precisions at the listed triples."""
     names = found["relation"].unique().sort()
     empty = pl.DataFrame(schema={"relation": pl.String, "found": pl.Int64, "sum": pl.Float64})
     if found.is_empty():
@@ -129,5 +129,5 @@ def _precision(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _labelled(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
-    """The distinct triples of splits, as labels."""
+    """Distinct triples of some splits, as labels."""
     return labelled(joined_splits(graph, list(splits)), graph.entities, graph.relations).unique()

@@ -1,4 +1,4 @@
-"""Judgements (qrels): which answers to a query are relevant, which are not, which nobody has judged."""
+"""Judgements (qrels): relevant, non-relevant and unjudged answers of each query."""
 
 from collections.abc import Sequence
 
@@ -22,22 +22,26 @@ def read_judgements(path: StrPath, *, topics: Topics = False) -> pl.DataFrame:
     """Judgements from a file of TREC qrels, lines `query 0 answer relevance`; .gz is unpacked.
 
     Args:
-        path: of the file.
-        topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
+        path: path of the file.
+        topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`). Default False.
 
     Returns:
         Columns query, side, entity, relation, answer, relevance: above 0 relevant, 0 judged and not relevant,
-        -1 (`owkg.ir.POOLED`) pooled and not judged, as is all below.
+        -1 (`owkg.ir.POOLED`) or lower pooled and not judged.
 
     Raises:
-        ValueError: naming file and line: if a line is malformed, or an answer stands twice under one query.
+        ValueError: naming file and line, if a line is malformed or an answer is repeated under one query.
         OSError: if the file cannot be opened.
     """
     return read_qrels(checks.path("path", path), topics=topics).select(QRELS)
 
 
 def write_judgements(qrels: pl.DataFrame, path: StrPath) -> None:
-    """Writes TREC qrels, lines `query 0 answer relevance`, tabs between where a label has a space.
+    """Writes TREC qrels, lines `query 0 answer relevance`, separated by tabs if a label has a space.
+
+    Args:
+        qrels: columns query, side, entity, relation, answer, relevance.
+        path: path of the file; a name that ends in .gz is packed.
 
     Raises:
         ValueError: if `qrels` is malformed, judges an answer twice, or a label cannot be written.
@@ -48,19 +52,19 @@ def write_judgements(qrels: pl.DataFrame, path: StrPath) -> None:
 
 
 def judgements_checked(name: str, qrels: pl.DataFrame) -> pl.DataFrame:
-    """The columns of judgements, each answer of a query judged once; ValueError naming `name` if not."""
+    """Columns of judgements, each answer of a query judged once; ValueError naming `name` otherwise."""
     return once(name, checked(name, qrels, QRELS), *_PAIR)
 
 
 def qrels_from_graph(
     graph: KnowledgeGraph, splits: str | Sequence[str], *, sides: Sequence[str] = SIDES
 ) -> pl.DataFrame:
-    """The facts of one split or several as judgements: every answer that they know is relevant.
+    """Judgements from the facts of one or several splits: every known answer is relevant.
 
     Args:
-        graph: of the facts.
-        splits: of the graph.
-        sides: the sides that are asked for.
+        graph: knowledge graph of the facts.
+        splits: name or names of splits of the graph.
+        sides: sides that are asked for. Default head and tail.
 
     Raises:
         ValueError: if the graph has no facts under such a name, or a side is unknown.
@@ -82,17 +86,18 @@ def qrels_from_graph(
 
 
 def merged(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-    """The judgements of both; an answer that only one of them has judged is judged so.
+    """Union of two sets of judgements; an answer judged in only one of them keeps that judgement.
 
     Args:
         first: columns query, side, entity, relation, answer, relevance.
-        second: likewise.
+        second: the same columns.
 
     Returns:
-        The rows of `first`, then those that only `second` has.
+        Rows of `first`, then the rows that only `second` has.
 
     Raises:
-        ValueError: if one is malformed, or they judge an answer differently; it counts and names one.
+        ValueError: if one is malformed, or they judge an answer differently; the message counts such answers
+            and names one.
     """
     left, right = judgements_checked("first", first), judgements_checked("second", second)
     both = left.join(right.select(*_PAIR, other="relevance"), on=_PAIR, how="left", maintain_order="left")
@@ -102,7 +107,7 @@ def merged(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
         row = against.row(0, named=True)
         raise ArgumentError(
             "first",
-            f"and `second` must not contradict each other: {len(against):,} answers have two, "
+            f"and `second` must not contradict each other: {len(against):,} answers have two relevances, "
             f"such as {row['answer']!r} to {row['query']!r}, {row['relevance']} and {row['other']}.",
         )
     relevance = pl.max_horizontal("relevance", pl.col("other").fill_null(POOLED))
@@ -111,10 +116,14 @@ def merged(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
 
 
 def binary(qrels: pl.DataFrame, *, level: int = 1) -> pl.DataFrame:
-    """The judgements with relevances 1 (at least `level`) and 0; what is not judged stays so.
+    """Judgements with relevance 1 (at least `level`) or 0; unjudged answers stay unjudged.
+
+    Args:
+        qrels: columns query, side, entity, relation, answer, relevance.
+        level: lowest relevance that counts as relevant, at least 1. Default 1.
 
     Raises:
-        ValueError: if `qrels` is malformed, or `level` is no whole number of at least 1.
+        ValueError: if `qrels` is malformed, or `level` is not a whole number of at least 1.
     """
     lowest = checks.whole("level", level, 1)
     relevant = (pl.col("relevance") >= lowest).cast(pl.Int64)
@@ -127,18 +136,19 @@ def binary(qrels: pl.DataFrame, *, level: int = 1) -> pl.DataFrame:
 def judged_for(
     qrels: pl.DataFrame, queries: pl.DataFrame, *, intersect: bool = False
 ) -> tuple[pl.DataFrame, int]:
-    """The judgements of some queries.
+    """Judgements of some queries.
 
     Args:
         qrels: columns query, side, entity, relation, answer, relevance.
-        queries: a frame with the column query, such as a run.
-        intersect: leave out the judgements of other queries; else that there are some is an error.
+        queries: frame with the column query, such as a run.
+        intersect: whether to leave out judgements of other queries; otherwise they are an error. Default
+            False.
 
     Returns:
-        (judgements, number of queries that are judged, not among `queries`, and were left out).
+        Judgements, and the number of judged queries that are not among `queries` and were left out.
 
     Raises:
-        ValueError: if `qrels` is malformed, judges other queries, or none of `queries`.
+        ValueError: if `qrels` is malformed, judges other queries, or judges none of `queries`.
     """
     frame = judgements_checked("qrels", qrels)
     asked = checked("queries", queries, ("query",)).unique()
@@ -147,7 +157,7 @@ def judged_for(
     if len(unknown) and not checks.flag("intersect", intersect):
         raise ArgumentError(
             "qrels",
-            f"must judge queries that are asked: {len(unknown):,} are not, such as {unknown[0]!r}; "
+            f"must only judge queries that are asked: {len(unknown):,} are not, such as {unknown[0]!r}; "
             "`intersect` leaves them out.",
         )
     kept = frame.join(asked, on="query", how="semi", maintain_order="left")

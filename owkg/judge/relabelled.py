@@ -1,4 +1,4 @@
-"""Relabelled ranks: the rank table that other qrels give, without scoring again."""
+"""Rank tables under other qrels, derived from ranks without scoring again."""
 
 from typing import NamedTuple
 
@@ -15,13 +15,13 @@ _KEY = ("side", "entity", "relation", "answer")
 
 
 class Relabelled(NamedTuple):
-    """A rank table under other qrels.
+    """Rank table under other qrels.
 
     Attributes:
-        table: the rows of the relevant answers, with their ranks among more candidates.
-        unlabelled: how many lists (a query of a system) have no relevant answer, and so no row.
-        undetermined: the share of rows whose rank is known between two ends only, as the order of answers of
-            equal rank is not; 0 where scores tell it, be it that they are equal.
+        table: rows of the relevant answers, with their ranks among more candidates.
+        unlabelled: number of lists (a query of a system) without a relevant answer, which have no row.
+        undetermined: share of rows whose rank is only known as a range, because the order of answers of equal
+            rank is unknown; 0 if the table has scores, which determine the order and the ties.
     """
 
     table: pl.DataFrame
@@ -30,26 +30,26 @@ class Relabelled(NamedTuple):
 
 
 def relabelled(table: RankTable | pl.DataFrame, qrels: pl.DataFrame, *, level: int = 1) -> Relabelled:
-    """The rank table that qrels with fewer relevant answers give; nothing is scored again.
+    """Rank table under qrels with fewer relevant answers, without scoring again.
 
-    The answers that are not relevant any more are candidates like any other, and stand before those that
-    they score above. A column score, where the table has one, tells who that is. Without it a filtered rank
-    does: of two answers in one list, the one with the better rank scores more. Answers of equal rank, such as
-    all that are first, may then stand either way: the optimistic rank has them in favour, the pessimistic one
-    against, and the value of a metric is its expectation over their order, the tie rule "exact"; the mean of
-    the two ranks ("realistic") would be far off.
+    Answers that are no longer relevant become candidates like all others, and rank above the answers that
+    they outscore. A column score, if the table has one, determines this order. Without scores, filtered ranks
+    do: of two answers in one list, the one with the better rank has the higher score. Answers of equal rank,
+    such as all answers at rank 1, may then be in any order: the optimistic rank assumes the best order, the
+    pessimistic rank the worst, and the value of a metric is its expectation over these orders (tie rule
+    "exact"). The mean of the two ranks ("realistic") would be far off.
 
     Args:
-        table: ranks of all answers that any qrels call relevant, filtered by each other; of one system, or
-            of several by the columns model and seed. With a column score, larger is better,
-            and equal is tied: ranks that were made with a tolerance do not fit.
-        qrels: columns side, entity, relation, answer and relevance, as of `owkg.ir.trec.read_qrels`.
-        level: the lowest relevance that is relevant.
+        table: filtered ranks of all answers that any qrels call relevant; of one system, or of several in the
+            columns model and seed. In a column score, larger is better and equal is tied: ranks that were
+            made with a tolerance do not fit.
+        qrels: columns side, entity, relation, answer and relevance, as from `owkg.ir.trec.read_qrels`.
+        level: lowest relevance that counts as relevant. Default 1.
 
     Raises:
-        ValueError: if a table is malformed or unfiltered, its answers to a query cannot be of one scoring,
-            `level` is no whole number of at least 1, `qrels` lacks a column, calls an answer relevant that
-            the table does not rank, or leaves nothing.
+        ValueError: if the table is malformed or unfiltered, or its answers to a query cannot come from one
+            scoring; if `level` is not a whole number of at least 1; if `qrels` lacks a column, calls an
+            answer relevant that the table does not rank, or leaves no answer.
 
     Examples:
         >>> row = {"head": "h", "relation": "r", "side": "tail", "candidates": 9}
@@ -65,7 +65,7 @@ def relabelled(table: RankTable | pl.DataFrame, qrels: pl.DataFrame, *, level: i
 
     tasks, rows = tasks_of(RankTable.of_entities(table))
     if tasks.filtered is not None and not tasks.filtered.all():
-        raise ArgumentError("table", "must hold ranks filtered by the query's other answers, got others.")
+        raise ArgumentError("table", "must hold ranks filtered by the query's other answers, got raw ranks.")
     present = _present(rows, qrels, level)
     if tasks.ranking is not None:
         ranking = tasks.ranking
@@ -94,7 +94,7 @@ def relabelled(table: RankTable | pl.DataFrame, qrels: pl.DataFrame, *, level: i
 
 
 def _told(row: pl.DataFrame) -> str:
-    """An answer with its ranks, and its score where there is one."""
+    """Answer with its ranks, and its score if there is one, for messages."""
     of = row.with_columns(known_entity(), asked_entity()).with_columns(query_text()).row(0, named=True)
     run = "".join(f" of {name} {of[name]!r}" for name in ("model", "seed") if name in of)
     low, high = of["optimistic"], of["pessimistic"]
@@ -104,7 +104,7 @@ def _told(row: pl.DataFrame) -> str:
 
 
 def _present(rows: pl.DataFrame, qrels: pl.DataFrame, level: int) -> np.ndarray:
-    """Which rows the qrels call relevant."""
+    """Whether the qrels call each row relevant."""
     wanted = (*_KEY, "relevance")
     if not isinstance(qrels, pl.DataFrame) or any(name not in qrels.columns for name in wanted):
         got = ", ".join(qrels.columns) if isinstance(qrels, pl.DataFrame) else repr(qrels)
@@ -129,8 +129,8 @@ def _present(rows: pl.DataFrame, qrels: pl.DataFrame, level: int) -> np.ndarray:
         query = query_of(entity, relation, side)
         raise ArgumentError(
             "qrels",
-            f"must call relevant what is ranked; {len(unranked):,} answers in it are not, such as "
-            f"{answer!r} to {query}. A run has them where the system lists them (owkg compare RUN... "
+            f"must only call ranked answers relevant; {len(unranked):,} of them are not ranked, such as "
+            f"{answer!r} to {query}. A run has them if the system lists them (owkg compare RUN... "
             "--kg DIR).",
         )
     marked = asked.join(
@@ -138,5 +138,5 @@ def _present(rows: pl.DataFrame, qrels: pl.DataFrame, level: int) -> np.ndarray:
     )
     present = marked["present"].fill_null(False).to_numpy()
     if not present.any():
-        raise ArgumentError("qrels", "must call some answer relevant, got none.")
+        raise ArgumentError("qrels", "must call at least one answer relevant, got none.")
     return present

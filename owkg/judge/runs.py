@@ -1,4 +1,4 @@
-"""Runs: the ranked answers of one system or several to the same queries."""
+"""Runs: ranked answers of one or several systems to the same queries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ from owkg.ranks.runs import with_ids
 
 _LIST = ("model", "query")
 Source = StrPath | Mapping[Any, Any]
-"""A run: a path, or {query: {answer: score}}."""
+"""Source of a run: a path, or a dictionary {query: {answer: score}}."""
 
 
 def read_runs(
@@ -37,28 +37,29 @@ def read_runs(
     graph: KnowledgeGraph | None = None,
     reading: TableReading = PLAIN,
 ) -> pl.DataFrame:
-    """The runs in several files, as one frame.
+    """Runs in several files, as one frame.
 
-    A run (`owkg.ir.trec.read_run`) may hold several systems, told apart by their tags. Where files have a tag
-    in common, their systems are called by their files, which a warning says. A rank table
-    (.parquet, .csv, .tsv) is a run of its tested answers alone, its scores the column score, else the
-    realistic ranks with a minus: it says nothing of the answers that stand before them, so a pool of it holds
-    test answers only. Its systems are its column model, else the file's name; with several seeds, model/seed.
+    A run (`owkg.ir.trec.read_run`) may hold several systems, told apart by their tags. If files share a tag,
+    their systems are named by the files, and a warning is issued. A rank table (.parquet, .csv, .tsv) counts
+    as a run of its tested answers only; the score is its column score, or the negative realistic rank without
+    one. It does not show which answers rank above them, so a pool of it holds test answers only. Its systems
+    are named by its column model, or by the file without one; with several seeds, by model/seed.
 
     Args:
-        paths: of the files, at least one; or sources by name: paths of one system each, or dictionaries
+        paths: paths of at least one file; or sources by name: paths of one system each, or dictionaries
             {query: {answer: score}}.
-        depth: how many answers of each list are kept, the best; None: all.
-        topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`).
-        graph: that has all labels, except of topics; None: any labels.
-        reading: what is said of the rank tables among them.
+        depth: number of best answers of each list to keep. Default: all.
+        topics: "allowed" if queries may be topics (`owkg.ir.trec.read_run`). Default False.
+        graph: knowledge graph that must have all labels, except those of topics. Default: any labels are
+            accepted.
+        reading: options for rank tables among the files.
 
     Returns:
         Columns model, query, side, entity, relation, answer, score.
 
     Raises:
-        ValueError: naming the file, and the line where there is one: if it is malformed, an answer stands
-            twice in a list, or a system stands in two files.
+        ValueError: naming the file, and the line if there is one, if it is malformed, a list repeats an
+            answer, or two files hold the same system.
         OSError: if a file cannot be opened.
     """
     sources = sources_of("paths", paths, what="several paths, or sources by name")
@@ -90,21 +91,21 @@ def run_from_lists(
     entities: Sequence[str],
     relations: Sequence[str],
 ) -> pl.DataFrame:
-    """The run of one system, from the best answers to each query.
+    """Run of one system, made from the best answers to each query.
 
     Args:
-        model: the name of the system.
-        side: the side that is asked for, "head" or "tail"; one for all queries, or one each.
-        entity: id of what is known of each query, [queries].
-        relation: id of its relation, [queries].
-        answers: entity ids, [queries, depth]; -1 where a list has no more answers.
-        scores: of the answers, [queries, depth]; larger is better.
-        entities: labels by id.
-        relations: labels by id.
+        model: name of the system.
+        side: side that is asked for, "head" or "tail": one for all queries, or one for each.
+        entity: id of the known entity of each query, [queries].
+        relation: id of the relation of each query, [queries].
+        answers: entity ids, [queries, depth]; -1 after the last answer of a list.
+        scores: scores of the answers, [queries, depth]; larger is better.
+        entities: labels of entities by id.
+        relations: labels of relations by id.
 
     Raises:
-        ValueError: if a shape is another one, an id is out of range, a score is NaN, a query or an answer
-            of a list stands there twice.
+        ValueError: if a shape is wrong, an id is out of range, a score is NaN, or a query or an answer of a
+            list is repeated.
 
     Examples:
         >>> labels = {"entities": ["a", "b", "c"], "relations": ["r"]}
@@ -117,9 +118,9 @@ def run_from_lists(
     known, of = ids("entity", entity, len(entities)), ids("relation", relation, len(relations))
     if known.ndim != 1 or of.shape != known.shape:
         raise ArgumentError(
-            "entity", f"and `relation` must be one id a query, got the shapes {known.shape} and {of.shape}."
+            "entity", f"and `relation` must be one id per query, got shapes {known.shape} and {of.shape}."
         )
-    # From 0 when the end of a list is -1.
+    # Shifted by one, because the end of a list is -1 and ids must not be negative.
     found = ids("answers", np.asarray(answers) + 1, len(entities) + 1) - 1
     score = np.asarray(scores, np.float64)
     if found.ndim != 2 or len(found) != len(known) or score.shape != found.shape:
@@ -149,22 +150,22 @@ def run_from_lists(
 
 
 def ranked(run: pl.DataFrame, *, depth: int | None = None) -> pl.DataFrame:
-    """The run with a column rank, 1 for the best answer of a list; lists by model and query.
+    """Run with a column rank, 1 for the best answer of a list; lists are sorted by model and query.
 
-    Lists are ordered as trec_eval orders them: by score, highest first, answers of equal score by their
-    names as text, last first ("b" before "a").
+    Lists are ordered as by trec_eval: by score, highest first, and answers of equal score by name, last first
+    ("b" before "a").
 
     Args:
         run: columns model, query, side, entity, relation, answer, score.
-        depth: the largest rank that is kept; None: all.
+        depth: largest rank to keep. Default: all.
 
     Raises:
-        ValueError: if the run is malformed, or an answer stands twice in what is kept of a list.
+        ValueError: if the run is malformed, or an answer is repeated in the part of a list that is kept.
     """
     frame = checked("run", run, RUN)
     deep = None if depth is None else checks.whole("depth", depth, 1)
     if deep is not None:
-        # Fewer rows to put into order; ties at the end stay for now.
+        # Fewer rows to sort; ties at the last rank are kept until then.
         best = pl.col("score").rank("min", descending=True).over(_LIST)
         frame = frame.filter(best <= deep)
     frame = frame.sort(*_LIST, "score", "answer", descending=[False, False, True, True])
@@ -175,10 +176,14 @@ def ranked(run: pl.DataFrame, *, depth: int | None = None) -> pl.DataFrame:
 
 
 def top(run: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """The best `depth` answers of each list, ordered as `ranked` has it.
+    """Best `depth` answers of each list, ordered as in `ranked`.
+
+    Args:
+        run: columns model, query, side, entity, relation, answer, score.
+        depth: number of answers to keep, at least 1.
 
     Raises:
-        ValueError: as `ranked`, or if `depth` is no whole number of at least 1.
+        ValueError: as `ranked`; if `depth` is not a whole number of at least 1.
 
     Examples:
         >>> labels = {"entities": ["a", "b", "c"], "relations": ["r"]}
@@ -190,21 +195,25 @@ def top(run: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 
 def without_known(run: pl.DataFrame, graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
-    """The run without the answers that some splits know, as the filtered setting has it.
+    """Run without the answers that some splits know, as in the filtered setting.
 
     Args:
         run: columns model, query, side, entity, relation, answer, score.
-        graph: whose labels the run uses.
-        splits: of the graph, whose facts leave the lists.
+        graph: knowledge graph whose labels the run uses.
+        splits: splits of the graph whose answers are removed from the lists.
 
     Raises:
-        ValueError: if the run is malformed or the graph has no such facts.
+        ValueError: if the run is malformed, or the graph has no such facts.
     """
     return checked("run", run, RUN).join(known_pairs(graph, splits), on=["query", "answer"], how="anti")
 
 
 def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
-    """Every query that some splits answer, with its answers: columns query to relation, and answer.
+    """Queries that some splits answer, with all answers: columns query, side, entity, relation, answer.
+
+    Args:
+        graph: knowledge graph of the facts.
+        splits: names of splits of the graph.
 
     Raises:
         ValueError: if the graph has no facts under such a name.
@@ -228,9 +237,13 @@ def known_pairs(graph: KnowledgeGraph, splits: Sequence[str]) -> pl.DataFrame:
 
 
 def write_run(run: pl.DataFrame, path: StrPath) -> None:
-    """Writes a TREC run, lines `query Q0 answer rank score tag`, the tag the model; .gz packs it.
+    """Writes a TREC run, lines `query Q0 answer rank score tag`, where the tag is the model.
 
-    Fields are separated by spaces, or by tabs where a label holds a space. `read_runs` reads it again.
+    Fields are separated by spaces, or by tabs if a label has a space. `read_runs` reads the file back.
+
+    Args:
+        run: columns model, query, side, entity, relation, answer, score.
+        path: path of the file; a name that ends in .gz is packed.
 
     Raises:
         ValueError: if the run is malformed, or a label cannot be written.
@@ -244,18 +257,19 @@ def write_run(run: pl.DataFrame, path: StrPath) -> None:
 
 
 def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame, int]:
-    """The run, in which all systems answer the same queries.
+    """Run in which all systems answer the same queries.
 
     Args:
         run: columns model, query, side, entity, relation, answer, score.
-        intersect: keep the queries that every system answers, where they differ; else that is an error.
+        intersect: whether to keep only the queries that every system answers; otherwise a difference is an
+            error. Default False.
 
     Returns:
-        (run, number of queries that some system lacks and that were left out).
+        Run, and the number of queries that were left out because some system lacks them.
 
     Raises:
-        ValueError: if the run is malformed, the systems do not answer the same queries, or there is no
-            query that all answer.
+        ValueError: if the run is malformed, the systems answer different queries, or no query is answered by
+            all.
     """
     frame = checked("run", run, RUN)
     if frame.is_empty():
@@ -281,6 +295,7 @@ def aligned(run: pl.DataFrame, *, intersect: bool = False) -> tuple[pl.DataFrame
 def _read(
     path: Path | Mapping[Any, Any], topics: Topics, graph: KnowledgeGraph | None, reading: TableReading
 ) -> pl.DataFrame:
+    """Run in one source."""
     if isinstance(path, Mapping):
         frame = run_of("paths", path, topics=topics).with_columns(model=pl.lit("run"))
         return _of_graph("`paths`", frame, graph)
@@ -313,7 +328,7 @@ def _read(
 
 
 def _of_graph(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph | None) -> pl.DataFrame:
-    """The columns of a run, whose labels the graph has; ValueError with the line of another one."""
+    """Columns of a run whose labels are in the graph; ValueError with the line of a label that is not."""
     if graph is not None and (frame["relation"] != TOPIC).any():
         with_ids(path, frame, graph)
     return frame.select(RUN)

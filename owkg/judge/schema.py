@@ -1,4 +1,4 @@
-"""Frames of queries and answers: what their columns are, and how they go into TREC files."""
+"""Columns of frames of queries and answers, and their TREC files."""
 
 import gzip
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from owkg.ir import POOLED
 from owkg.kg.names import TOPIC, escaped
 
 ASKED = ("query", "side", "entity", "relation")
-"""Columns of a query: its text, the side asked for, what is known of the triple."""
+"""Columns of a query: its text, the side asked for, and the known entity and relation."""
 
 RUN = ("model", *ASKED, "answer", "score")
 """Columns of a run."""
@@ -26,17 +26,18 @@ _NUMBERS = {"score": pl.Float64, "relevance": pl.Int64}
 
 
 def checked(name: str, frame: object, columns: Sequence[str]) -> pl.DataFrame:
-    """The `columns` of `frame`: text, a score that is a number, a relevance that is a whole number from -1.
+    """Columns `columns` of `frame`, checked: text, scores that are not NaN, whole relevances from -1.
 
     Raises:
-        ValueError: naming `name` and what is wrong, if it is no frame, lacks a column or an entry, or
-            an entry is of another kind.
+        ValueError: naming `name` and what is wrong, if `frame` is not a frame, lacks a column or an entry, or
+            has an entry of the wrong type.
     """
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
     if missing := [column for column in columns if column not in frame.columns]:
         got = ", ".join(frame.columns) or "none"
-        raise ArgumentError(name, f"must have the columns {', '.join(columns)}, without {missing[0]}: {got}.")
+        text = f"must have the columns {', '.join(columns)}; {missing[0]} is missing, got {got}."
+        raise ArgumentError(name, text)
     frame = frame.select(columns)
     for column in frame:
         for row in column.is_null().arg_true().head(1):
@@ -54,10 +55,10 @@ def checked(name: str, frame: object, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def once(name: str, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
-    """`frame`, in which no two rows are equal in all `columns`.
+    """Frame in which no two rows are equal in all `columns`.
 
     Raises:
-        ValueError: naming `name` and the first row that is.
+        ValueError: naming `name` and the first repeated row.
     """
     again = ~frame.select(pl.struct(columns).is_first_distinct()).to_series()
     if again.any():
@@ -71,20 +72,19 @@ def once(name: str, frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
 
 
 def write_fields(name: str, frame: pl.DataFrame, path: StrPath) -> None:
-    """Writes the columns as the lines of a TREC file: spaces between, or tabs where a label has a space.
+    """Writes columns as the lines of a TREC file, separated by spaces, or by tabs if a label has a space.
 
-    Answers are escaped as entities of queries are (`owkg.kg.names`); topics and documents stand as they are.
-
-    The column relation tells topics, and is not written. The file is whole or not there; a name that ends in
-    .gz packs it, equal frames into equal bytes.
+    Answers are escaped in the same way as entities of queries (`owkg.kg.names`), topics and documents are
+    not. The column relation marks topics and is not written. The file is written whole or not at all; a name
+    that ends in .gz is packed, and equal frames give equal bytes.
 
     Raises:
-        ValueError: if nothing is to be written, or a label cannot be: it is empty, holds a tab or an end of
-            line, or begins or ends with a space.
+        ValueError: if `frame` has no rows, or a label cannot be written because it is empty, holds a tab or
+            an end of line, or begins or ends with a space.
     """
     path = checks.path("path", path)
     if frame.is_empty():
-        raise ArgumentError(name, "must have at least one row to be written, got none.")
+        raise ArgumentError(name, "must have at least one row, got none.")
     plain = pl.col("relation") == TOPIC
     answer = pl.when(plain).then("answer").otherwise(escaped("answer"))
     frame = frame.with_columns(answer.alias("answer")).drop("relation")
@@ -113,6 +113,7 @@ def write_fields(name: str, frame: pl.DataFrame, path: StrPath) -> None:
 
 
 def _numeric(name: str, column: pl.Series) -> pl.Series:
+    """Column of numbers, cast to its type; ArgumentError if it is of another."""
     kind = _NUMBERS[column.name]
     whole = kind == pl.Int64
     if not (column.dtype.is_integer() or (column.dtype.is_float() and not whole)):

@@ -1,4 +1,4 @@
-"""Per-query scores of every system: what rankings, tests and intervals are computed from."""
+"""Per-query scores of every system, from which rankings, tests and intervals are computed."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,19 +23,19 @@ from owkg.stats.nested import NO_SEEDS, SeedSpread, crossed_spread
 from owkg.stats.rank_correlation import round_ties
 
 QUERY = ("side", "entity", "relation")
-"""Columns that tell queries apart: which side is asked, and what is known of the triple."""
+"""Columns that identify a query: the side asked for, and the known entity and relation."""
 
 _TASK = ("side", "head", "relation", "tail")
-# What a table means that lacks a column which another one has.
+# Default of a column that only some of the tables have.
 _MEANT = {"weight": 1.0, "filtered": True}
 
 
 class Seeds(NamedTuple):
-    """The scores of one system under each of its seeds.
+    """Scores of one system under each of its seeds.
 
     Attributes:
-        seeds: in increasing order, at least two.
-        value: as that of `Scores`, [metrics, seeds, queries].
+        seeds: at least two seeds, in increasing order.
+        value: values as in `Scores`, [metrics, seeds, queries].
     """
 
     seeds: tuple[int, ...]
@@ -43,21 +43,21 @@ class Seeds(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Per-query scores of systems, by metric.
+    """Per-query scores of systems by several metrics.
 
-    The metric of a system is sum of `value` over sum of `weight`. Of a macro metric, the weight of a
-    query is 1 and its value that of the query; of a micro metric, the weight is the number of its
-    answers and the value the sum over them.
+    The metric of a system is the sum of `value` divided by the sum of `weight`. For a macro metric, the
+    weight of a query is 1 and its value is the metric on this query. For a micro metric, the weight is the
+    number of its answers and the value is the sum over them.
 
     Attributes:
-        systems: their names, at least one.
-        metrics: their names.
-        larger_is_better: of each metric.
+        systems: names of the systems, at least one.
+        metrics: names of the metrics.
+        larger_is_better: whether larger values of each metric are better.
         queries: columns side, entity, relation.
-        value: [metrics, systems, queries].
-        weight: the same for all systems, at least 0, [metrics, queries].
-        seeds: of each system, the scores under its seeds, whose mean `value` has; None of a system with one
-            seed. Empty where no system has several.
+        value: values, [metrics, systems, queries].
+        weight: weights, at least 0 and equal for all systems, [metrics, queries].
+        seeds: scores of each system under its seeds, whose mean is in `value`; None for a system with one
+            seed. Empty if no system has several.
     """
 
     systems: tuple[str, ...]
@@ -70,12 +70,12 @@ class Scores(NamedTuple):
 
     @property
     def mean(self) -> Float64[np.ndarray, "metrics systems"]:
-        """The metric of each system over all queries."""
+        """Metric of each system over all queries, [metrics, systems]."""
         return self.value.sum(2) / self.weight.sum(1)[:, None]
 
     @property
     def strength(self) -> Float64[np.ndarray, "metrics systems"]:
-        """`mean`, turned where smaller is better."""
+        """Metric of each system, with the sign reversed if smaller is better, [metrics, systems]."""
         return self.mean * np.where(self.larger_is_better, 1.0, -1.0)[:, None]
 
     @property
@@ -86,7 +86,7 @@ class Scores(NamedTuple):
 
     @property
     def num_seeds(self) -> Int64[np.ndarray, "systems"]:
-        """How many seeds each system has."""
+        """Number of seeds of each system."""
         every = self.seeds or (None,) * len(self.systems)
         return np.array([1 if one is None else len(one.seeds) for one in every])
 
@@ -96,7 +96,11 @@ class Scores(NamedTuple):
         return self.num_seeds > 1
 
     def of_queries(self, index: np.ndarray) -> "Scores":
-        """The scores on some of the queries."""
+        """Scores on some of the queries.
+
+        Args:
+            index: indices of these queries.
+        """
         seeds = tuple(one and one._replace(value=one.value[..., index]) for one in self.seeds)
         return self._replace(
             queries=self.queries[index],
@@ -106,13 +110,21 @@ class Scores(NamedTuple):
         )
 
     def by_seed(self, metric: int) -> list[np.ndarray | None]:
-        """One metric of each system under each of its seeds, [seeds]; None of a system with one seed."""
+        """One metric of each system under each of its seeds, [seeds]; None for a system with one seed.
+
+        Args:
+            metric: index of the metric.
+        """
         weight = self.weight[metric].sum()
         every = self.seeds or (None,) * len(self.systems)
         return [None if one is None else one.value[metric].sum(1) / weight for one in every]
 
     def spread(self, metric: int) -> SeedSpread:
-        """What seeds add to the variance of one metric of each system, [systems]; 0 of a single seed."""
+        """Variance that seeds add to one metric of each system, [systems]; 0 for a single seed.
+
+        Args:
+            metric: index of the metric.
+        """
         weight = self.weight[metric]
         every = self.seeds or (None,) * len(self.systems)
         found = [NO_SEEDS if one is None else crossed_spread(one.value[metric], weight) for one in every]
@@ -129,21 +141,21 @@ def scores(
     """Per-query scores of every system, from their rank tables.
 
     Args:
-        tables: a rank table of each system, by its name; a column model is not looked at. With a column
-            seed of several seeds, the score of a query is the mean over seeds (`Scores.seeds` keeps each).
-        metrics: means over answers or over queries, plain or adjusted as an index; no median, no
-            standard deviation, no z metric, nothing with a link (such as the geometric mean rank).
-        ties: the rule.
-        intersect: keep what every system ranks (`intersected`), where it differs; else that is an error.
+        tables: rank table of each system, by name; a column model is ignored. If the column seed has several
+            seeds, the score of a query is the mean over seeds (`Scores.seeds` keeps each).
+        metrics: means over answers or over queries, plain or adjusted as an index; not medians, standard
+            deviations, z metrics, or metrics with a link (such as the geometric mean rank).
+        ties: tie rule. Default "realistic".
+        intersect: whether to keep only the answers that every system ranks (`intersected`); otherwise a
+            difference is an error. Default False.
 
     Returns:
-        (scores, number of queries that are left out). Queries are in the order of their texts,
-        whatever the order of the rows, so that what is drawn of them is the same.
+        Scores, and the number of queries that are left out. Queries are sorted by their texts, so that random
+        draws do not depend on the order of the rows.
 
     Raises:
-        ValueError: if there is no system, a table is malformed, the systems do not answer the same
-            queries, a query has other answers in another system or under another seed, or a metric is none
-            of those.
+        ValueError: if there is no system, a table is malformed, the systems do not answer the same queries,
+            the answers to a query differ between systems or seeds, or a metric is not such a mean.
 
     Examples:
         >>> from owkg.metrics import metric
@@ -172,11 +184,14 @@ def scores_and_estimates(
     ties: str = Ties.REALISTIC,
     level: float | None = 0.95,
 ) -> tuple[Scores, dict[str, Estimates]]:
-    """The scores of every system, and its metrics with intervals, from the same sums over queries.
+    """Scores of every system, and its metrics with intervals, from the same sums over queries.
 
     Args:
-        tables, metrics, ties: as of `scores`.
-        level: of the intervals; None: none.
+        tables, metrics, ties: as for `scores`.
+        level: level of the intervals; None for no intervals. Default 0.95.
+
+    Returns:
+        Scores, and the estimates by system.
 
     Raises:
         ValueError: as `scores`.
@@ -191,7 +206,7 @@ def _read(
     rule: Ties,
     options: EvaluationOptions | None,
 ) -> tuple[Scores, dict[str, Estimates]]:
-    """The scores; and the estimates of each system, where there are options."""
+    """Scores; and the estimates of each system, if there are options."""
     runs, owners = runs_of(tables)
     tasks, table = joined(runs)
     model = table["model"].to_numpy()
@@ -231,24 +246,24 @@ def _read(
 
 
 def _source(tasks: Tasks, rule: Ties) -> InMemory:
-    """What metrics take of tasks, with the sums over each query."""
+    """Tasks with the sums over each query, from which metrics are computed."""
     return InMemory(tasks, (rule,), by_query=True, keep=True, num_entities=None)
 
 
 Run = tuple[str, int | None]
-"""A system and one of its seeds; None where it has one."""
+"""Name of a system and one of its seeds; the seed is None if there is only one."""
 
 
 def runs_of(
     tables: Mapping[str, RankTable | pl.DataFrame],
 ) -> tuple[dict[str, RankTable | pl.DataFrame], list[Run]]:
-    """The rank table of each run: of each system, or of each of its seeds where it has several.
+    """Rank table of each run: one for each system, or for each of its seeds if it has several.
 
     Returns:
-        (tables by what messages call the run, the runs in this order).
+        Tables by the name of the run in messages, and the runs in the same order.
 
     Raises:
-        ValueError: if a seed of a system ranks other tasks than another one.
+        ValueError: if the seeds of a system rank different tasks.
     """
     found: dict[str, RankTable | pl.DataFrame] = {}
     owners: list[Run] = []
@@ -270,14 +285,14 @@ def runs_of(
 
 
 def several_seeds(frame: pl.DataFrame) -> tuple[int, ...]:
-    """The seeds of the rank table of one system, where it has several; a column model is not looked at."""
+    """Seeds of the rank table of one system if it has several, otherwise empty; a column model is ignored."""
     return seeds_of(frame.select("seed")).get(None, ()) if "seed" in frame.columns else ()
 
 
 def over_seeds(
     value: Float64[np.ndarray, "metrics runs queries"], owners: Sequence[Run]
 ) -> tuple[Float64[np.ndarray, "metrics systems queries"], tuple[Seeds | None, ...]]:
-    """The mean over the seeds of each system, and the scores under each seed."""
+    """Mean over the seeds of each system, and the scores under each seed."""
     if all(seed is None for _, seed in owners):
         return value, ()
     means: list[np.ndarray] = []
@@ -292,11 +307,11 @@ def over_seeds(
 
 
 def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.DataFrame]:
-    """The tasks of some weight of all systems, which answer the same queries, and their rows, by `model`.
+    """Tasks with positive weight of all systems, which answer the same queries, and their rows, with `model`.
 
     Raises:
-        ValueError: if a table is malformed, or the systems have other queries, answers or weights. A table
-            without weights has weights of 1.
+        ValueError: if a table is malformed, or the systems have different queries, answers or weights. All
+            weights are 1 in a table without them.
     """
     parts = [
         RankTable.of_entities(table, source=name)
@@ -309,7 +324,7 @@ def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.Da
             filled = pl.lit(meant).alias(column)
             parts = [part if column in part.columns else part.with_columns(filled) for part in parts]
     _refuse_mixed(parts)
-    # Of further columns, those of one type in all tables.
+    # Further columns are kept if they have the same type in all tables.
     kinds = [part.schema for part in parts]
     shared = [name for name, kind in kinds[0].items() if all(own.get(name) == kind for own in kinds)]
     try:
@@ -326,7 +341,7 @@ def joined(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[Tasks, pl.Da
 
 
 def _refuse_mixed(parts: Iterable[pl.DataFrame]) -> None:
-    """ValueError if some tables hold labels where others hold ids."""
+    """ArgumentError if some tables hold labels and others hold ids."""
     schemas = [part.schema for part in parts]
     for what, name in (("entities", "head"), ("relations", "relation")):
         if len({schema[name] for schema in schemas}) > 1:
@@ -336,7 +351,7 @@ def _refuse_mixed(parts: Iterable[pl.DataFrame]) -> None:
 
 
 def _require_tasks(name: str, table: RankTable | pl.DataFrame) -> None:
-    """ValueError naming the file or the system, if rows rank the same task differently."""
+    """ValueError naming the file or the system if rows rank the same task differently."""
     try:
         tasks_of(table)
     except ValueError as error:
@@ -347,7 +362,7 @@ def _require_tasks(name: str, table: RankTable | pl.DataFrame) -> None:
 def ratios(
     own: Tasks, chosen: Sequence[Metric], rule: Ties, *, by_query: bool = True
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(value, weight) of each metric of one system, by query or in one entry; the metric is sum over sum."""
+    """Value and weight of each metric of one system, by query or in one entry; the metric is sum over sum."""
     found = []
     for metric in chosen:
         read = query_sums_by_ties(metric.measure, metric.weighting, own, (rule,), by_query=by_query)
@@ -358,23 +373,24 @@ def ratios(
 def _ratio_of(
     metric: Metric, read: Mapping[Ties, QuerySums] | None, rule: Ties
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Value and weight of one metric; ArgumentError if the answers of a query do not form one list."""
     if read is None:
         raise ArgumentError(
             "metrics",
-            f"has {metric.name}, and the answers of a query are in no one list: "
-            "their numbers of candidates differ, or the others are not filtered.",
+            f"must not include {metric.name}, because the answers of a query do not form one list: "
+            "their numbers of candidates differ, or other answers are not filtered.",
         )
     return _ratio(metric, read[rule])
 
 
 def averaged(metrics: Metric | Sequence[Metric]) -> tuple[Metric, ...]:
-    """`metrics`, one at least, if all are means; ValueError otherwise."""
+    """Metrics, at least one, all of them means; ArgumentError otherwise."""
     chosen = (metrics,) if isinstance(metrics, Metric) else tuple(metrics)
     if not chosen:
-        raise ArgumentError("metrics", "must be at least one, got none.")
+        raise ArgumentError("metrics", "must name at least one metric, got none.")
     for one in chosen:
         if not isinstance(one, Metric):
-            raise ArgumentError("metrics", f"must be of owkg.metrics.metric, got {one!r}.")
+            raise ArgumentError("metrics", f"must be metrics from owkg.metrics.metric, got {one!r}.")
         if not one.is_mean:
             raise ArgumentError("metrics", f"must be means, plain or adjusted as an index, got {one.name}.")
     if len({one.name for one in chosen}) < len(chosen):
@@ -383,7 +399,7 @@ def averaged(metrics: Metric | Sequence[Metric]) -> tuple[Metric, ...]:
 
 
 def checked_rule(ties: str) -> Ties:
-    """The tie rule of that name; ValueError if there is none."""
+    """Tie rule of that name; ArgumentError if there is none."""
     try:
         return Ties(ties)
     except ValueError:
@@ -391,7 +407,7 @@ def checked_rule(ties: str) -> Ties:
 
 
 def _ratio(metric: Metric, parts: QuerySums) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over each query whose ratio is the metric: (M - E) / (B - E) of an index."""
+    """Sums over each query whose ratio is the metric; (M - E) / (B - E) for an index."""
     if metric.adjustment is Adjustment.INDEX:
         sign = 1.0 if rises(metric.measure) else -1.0  # so that the weight is positive
         return sign * np.asarray(parts.value - parts.chance), sign * np.asarray(parts.best - parts.chance)
@@ -399,25 +415,26 @@ def _ratio(metric: Metric, parts: QuerySums) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _tasks(table: RankTable | pl.DataFrame) -> pl.DataFrame:
+    """Side, head, relation and tail of each row, as text."""
     frame = table.frame if isinstance(table, RankTable) else table
     return frame.select(pl.col(_TASK).cast(pl.String))
 
 
 def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[str, RankTable], pl.DataFrame]:
-    """What every system ranks: the rows of the answers that stand in every table.
+    """Rank tables with only the answers that every system ranks.
 
-    Ranks stay as they are. Of filtered ranks that is exact: an answer that is left out is no candidate of the
-    others.
+    Ranks do not change. This is exact for filtered ranks, because an answer that is left out is not a
+    candidate of the remaining ones.
 
     Args:
-        tables: a rank table of each system, by its name.
+        tables: rank table of each system, by name.
 
     Returns:
-        (tables, what is left): a row a system, with system; queries and answers that are left; of_queries
-        and of_answers that it had.
+        Tables, and one row for each system: system; queries and answers, the numbers that remain; of_queries
+        and of_answers, the numbers before.
 
     Raises:
-        ValueError: if no answer stands in every table.
+        ValueError: if no answer is in every table.
 
     Examples:
         >>> row = {"head": "a", "relation": "r", "side": "tail", "candidates": 9}
@@ -445,7 +462,7 @@ def intersected(tables: Mapping[str, RankTable | pl.DataFrame]) -> tuple[dict[st
 
 
 def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
-    """The tasks that every seed of a system ranks, each once."""
+    """Tasks that every seed of a system ranks, each once."""
     key = pl.col(_TASK).cast(pl.String)
     if not (seeds := several_seeds(frame)):
         return frame.select(key).unique()
@@ -456,17 +473,17 @@ def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
 def require_placed(
     tables: Mapping[str, RankTable | pl.DataFrame], metrics: Sequence[Metric], ties: str | None
 ) -> None:
-    """Refuses metrics that depend on where answers stand whose ranks are bounds (column `bounded`).
+    """Raises an error for metrics that depend on ranks of which only bounds are known (column `bounded`).
 
-    Warns where `ties` state which of the bounds count.
+    If `ties` states which of the bounds count, a warning is issued instead.
 
     Raises:
-        ValueError: naming the system, its file and the bounds of the metric, if nothing is stated.
+        ValueError: naming the system, its file and the bounds of the metric, if `ties` is None.
     """
     for name, table in tables.items():
         if (known := RankTable.of(table, source=name)).averaged and ties not in (None, "realistic"):
             raise ArgumentError(
-                "ties", f"must be realistic: only realistic ranks of {name!r} are known, got {ties}."
+                "ties", f"must be realistic, because only realistic ranks of {name!r} are known, got {ties}."
             )
         frame = known.frame
         if "bounded" not in frame.columns or not (open_ := int(frame["bounded"].sum())):
@@ -474,7 +491,7 @@ def require_placed(
         source = table.about.get("source") if isinstance(table, RankTable) else None
         many = f"{open_:,} of {len(frame):,} ranks of {name!r}{f' ({source})' if source else ''} are bounds"
         if ties is not None:
-            text = f"{many}: the tie rule {ties} says which of them count."
+            text = f"{many}: the tie rule {ties} selects the bounds that count."
             warnings.warn(text, UserWarning, stacklevel=2)
             continue
         ends = [
@@ -486,19 +503,19 @@ def require_placed(
             least, most = sorted((low[apart[0]], high[apart[0]]))
             raise ArgumentError(
                 "ties",
-                f"must say where answers stand that are not listed: {many}, between which its "
-                f"{metrics[int(apart[0])].name} is {least:.4f} to {most:.4f}. pessimistic puts them last, "
+                f"must state the rank of answers that are not listed: {many}, between which its "
+                f"{metrics[int(apart[0])].name} is {least:.4f} to {most:.4f}. pessimistic ranks them last, "
                 "optimistic next.",
             )
 
 
 def _counted(keys: pl.DataFrame) -> tuple[int, int]:
-    """How many queries, and how many answers to them."""
+    """Number of queries, and number of answers to them."""
     return keys.select("side", known_entity(), "relation").n_unique(), keys.n_unique()
 
 
 def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple[str, ...]) -> None:
-    """ValueError if the systems do not rank the same answers to the same queries."""
+    """ArgumentError if the systems do not rank the same answers to the same queries."""
     rows = table.select("model", *_TASK).with_columns(query=pl.Series(query))
     by_query = rows.group_by("query").agg(pl.col("model").n_unique(), pl.first(*_TASK))
     lacking = by_query.filter(pl.col("model") < len(systems)).sort("query")
@@ -527,13 +544,13 @@ def _refuse_other_answers(table: pl.DataFrame, query: np.ndarray, systems: tuple
 
 
 def weights_of(columns: Sequence[str]) -> list[pl.Expr]:
-    """The least and the most weight of an answer over systems, if there are weights."""
+    """Smallest and largest weight of an answer over systems, if there are weights."""
     weight = pl.col("weight")
     return [weight.min().alias("least"), weight.max().alias("most")] if "weight" in columns else []
 
 
 def refuse_other_weights(name: str, answers: pl.DataFrame) -> None:
-    """ValueError naming `name`, if an answer has other weights in other systems; by `weights_of`."""
+    """ArgumentError naming `name` if the weight of an answer differs between systems, by `weights_of`."""
     if "least" not in answers.columns:
         return
     other = answers.filter(pl.col("most") - pl.col("least") > 1e-9 * pl.col("most"))
@@ -541,14 +558,14 @@ def refuse_other_weights(name: str, answers: pl.DataFrame) -> None:
         row = other.sort(*_TASK).row(0, named=True)
         raise ArgumentError(
             name,
-            "must have the same weights in every system, which are 1 in tables without weights: those of "
+            "must have the same weights in every system (1 in tables without weights): the weights of "
             f"{len(other):,} answers differ, such as {row[row['side']]!r} to {asked(row)}, {row['least']:g} "
             f"and {row['most']:g}.",
         )
 
 
 def asked(row: dict[str, Any]) -> str:
-    """The query of a ranking task, as `head|relation|?`."""
+    """Query of a ranking task, as `head|relation|?`."""
     triple = [row["head"], row["relation"], row["tail"]]
     triple[0 if row["side"] == "head" else 2] = "?"
     return "|".join(map(str, triple))

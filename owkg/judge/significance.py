@@ -16,53 +16,54 @@ from owkg.stats.nested import nested
 from owkg.stats.rank_correlation import round_ties
 from owkg.stats.sign_flips import randomisation
 
-# Queries added at each end of the values, for what a sample does not show.
+# Queries added at each end of the values, to account for differences that a sample does not show.
 _ADDED = 0.5
-# Up to so many queries that differ, these are added; of more, less.
+# They are added in full if at most this many queries differ, and in part if more do.
 _ADDED_UP_TO = 10
-# Shares of the variance, each what a heavy query has of it, that a sample may lack; by simulation.
+# Number of heavy queries whose share of the variance a sample may lack; chosen by simulation.
 _UNSEEN_SHARES = 24
-# Square of a score, 1 on average if large queries do not differ from others, from which on they are taken to.
+# Squared score (1 on average if large queries do not differ from others) above which they count as different.
 _NOTICED = 1.5
-# Differences of queries at a time.
+# Number of differences of queries in memory at a time.
 _CHUNK = 2**22
 
 
 SYMMETRY = (
     "Wilcoxon's test of {}, whose queries differ in weight, tests that the differences of the queries are "
-    "symmetric around 0, not that the metric is equal; the tests t and randomisation are of the metric."
+    "symmetric around 0, not that the metric is equal; t and randomisation test the metric."
 )
-"""What Wilcoxon's test says of micro metrics."""
+"""Note that Wilcoxon's test of a micro metric tests another hypothesis."""
 
 
 class PairTest(StrEnum):
-    """A paired test over queries, two-sided."""
+    """Paired two-sided test over queries."""
 
     T = "t"
     WILCOXON = "wilcoxon"
     RANDOMISATION = "randomisation"
 
 
-# Differences of values, as a share of the largest, that are rounding.
+# Differences of values below this share of the largest value are rounding errors.
 _EQUAL = 1e-12
 
 
 class Pairwise(NamedTuple):
-    """All pairs of systems, compared by one metric.
+    """Tests of all pairs of systems by one metric.
 
     Attributes:
-        metric: its name.
-        test: that made the p-values.
-        systems: their names.
-        first, second: indices of the systems of a pair, first < second, [pairs].
-        difference: what the first reads less what the second reads, turned where smaller is better, [pairs].
-        deviation: standard deviation of the contributions of the queries to it, [pairs].
-        error: standard error of the difference, towards 0, by which p is made, [pairs].
+        metric: name of the metric.
+        test: name of the test.
+        systems: names of the systems.
+        first, second: indices of the systems of each pair, first < second, [pairs].
+        difference: metric of the first system minus metric of the second, with the sign reversed if smaller
+            is better, [pairs].
+        deviation: standard deviation of the contributions of the queries to the difference, [pairs].
+        error: standard error of the difference towards 0, from which p is computed, [pairs].
         p: two-sided p-values, in [0, 1], [pairs].
-        queries: how many there are.
-        effective: how many queries of equal weight say as much.
-        wins, losses: queries on which the first is better, and worse, [pairs].
-        seed_variance: what the seeds of both systems add to the variance of the difference, [pairs].
+        queries: number of queries.
+        effective: number of queries of equal weight that carry the same information.
+        wins, losses: number of queries on which the first system is better, and worse, [pairs].
+        seed_variance: variance of the difference that the seeds of both systems add, [pairs].
     """
 
     metric: str
@@ -82,25 +83,26 @@ class Pairwise(NamedTuple):
 
     @property
     def matrix(self) -> Float64[np.ndarray, "systems systems"]:
-        """The p-values of all ordered pairs; 1 of a system with itself."""
+        """P-values of all ordered pairs, [systems, systems]; 1 for a system with itself."""
         found = np.ones((len(self.systems),) * 2)
         found[self.first, self.second] = found[self.second, self.first] = self.p
         return found
 
 
 def contributions(scores: Scores | Any, metric: str) -> Float64[np.ndarray, "systems queries"]:
-    """Contribution of each query to the metric of a system, larger is better: value / mean weight of a query.
+    """Contribution of each query to the metric of a system: its value over the mean weight of a query.
 
-    The mean over the queries is the metric of the system (`Scores.strength`). Of a macro metric, these are
-    the values of the queries; of a micro metric, sums over the answers of a query in units of the mean
-    number of answers, so that the unit that varies is the query, and its answers stay together.
+    Larger is better. The mean over the queries is the metric of the system (`Scores.strength`). For a macro
+    metric, contributions are the values of the queries. For a micro metric, they are sums over the answers of
+    a query, in units of the mean number of answers, so that the query is the unit that varies and its answers
+    stay together.
 
     Args:
-        scores: of `owkg.judge.scores`.
+        scores: first result of `owkg.judge.scores`.
         metric: one of `scores.metrics`.
 
     Raises:
-        ValueError: if the metric is not known, or the queries have no weight.
+        ValueError: if the metric is unknown, or the queries have no weight.
 
     Examples:
         >>> import polars as pl
@@ -111,14 +113,14 @@ def contributions(scores: Scores | Any, metric: str) -> Float64[np.ndarray, "sys
     """
     if not isinstance(scores, Scores):
         raise ArgumentError(
-            "scores", f"must be of owkg.judge.scores, the first of its pair, got {type(scores).__name__}."
+            "scores", f"must be Scores, the first result of owkg.judge.scores, got {type(scores).__name__}."
         )
     if metric not in scores.metrics:
         raise ArgumentError("metric", f"must be one of {', '.join(scores.metrics)}, got {metric!r}.")
     which = scores.metrics.index(metric)
     weight = scores.weight[which].mean()
     if not weight > 0:
-        raise ArgumentError("scores", f"must have queries of some weight, got none of {metric}.")
+        raise ArgumentError("scores", f"must have queries with a positive weight, got none for {metric}.")
     turned = 1.0 if scores.larger_is_better[which] else -1.0
     return turned * scores.value[which] / weight
 
@@ -126,39 +128,39 @@ def contributions(scores: Scores | Any, metric: str) -> Float64[np.ndarray, "sys
 def pairwise(
     scores: Scores | Any, metric: str, *, test: str = PairTest.T, key: Seed | None = None, draws: int = 10_000
 ) -> Pairwise:
-    """Two-sided p-values of the difference of each pair of systems, over the queries they share.
+    """Two-sided p-values of the difference of each pair of systems, over their common queries.
 
-    Where all queries have one weight (macro metrics), tests are of `contributions`, one difference d_q of
-    each query:
+    If all queries have the same weight (macro metrics), tests use `contributions`, with one difference d_q
+    for each query:
 
     - "t": Student's paired t, mean(d) / (s / sqrt(n)) with n - 1 degrees of freedom.
-    - "wilcoxon": signed ranks; differences of 0 are dropped, the normal approximation with its correction
-      for ties and without one for continuity (SciPy's `zero_method="wilcox"`, `method="asymptotic"`).
+    - "wilcoxon": signed ranks. Differences of 0 are dropped; the normal approximation is corrected for ties
+      and not for continuity (SciPy's `zero_method="wilcox"`, `method="asymptotic"`).
     - "randomisation": Fisher's sign flips, see `owkg.stats.sign_flips.randomisation`.
 
-    Where weights differ (micro metrics), the difference is a ratio D = sum d_q / sum w_q, whose weights are
-    as random as the queries. "t" is then D over the error of `difference_intervals`, with the same degrees of
-    freedom: p < 0.05 where the 95 % interval excludes 0, and nowhere else. "randomisation" flips the d_q, and
-    the D that was observed counts as smaller in so far as that interval is wider towards 0 because larger
-    queries differ. "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
+    If weights differ (micro metrics), the difference is a ratio D = sum d_q / sum w_q, whose weights are as
+    random as the queries. "t" then divides D by the standard error of `difference_intervals`, with the same
+    degrees of freedom: p < 0.05 if and only if the 95 % interval excludes 0. "randomisation" flips the d_q,
+    and reduces the observed D by the factor by which that interval is wider towards 0 because larger queries
+    differ. "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
     (`other_hypothesis`): of two systems with equal metrics, one may be better on most queries.
 
-    Queries are taken as independent.
+    Queries are assumed to be independent.
 
-    If a system of a pair has several seeds, the p-value of the pair is of Student's t over queries and seeds,
-    whatever the test, because the others take the seeds as given: 0 is outside the interval of
+    If a system of a pair has several seeds, the p-value of the pair comes from Student's t over queries and
+    seeds, whatever the test, because the other tests take the seeds as given: 0 is outside the interval of
     `difference_intervals` if and only if p is below 1 - level.
 
     Args:
-        scores: of at least two systems on at least two queries.
+        scores: scores of at least two systems on at least two queries.
         metric: one of `scores.metrics`.
-        test: one of `PairTest`.
-        key: a seed, or a key of `jax.random.key`; of the randomisation test.
-        draws: of the randomisation test.
+        test: one of `PairTest`. Default "t".
+        key: seed, or key of `jax.random.key`. Required by the randomisation test.
+        draws: number of draws of the randomisation test. Default 10,000.
 
     Raises:
-        ValueError: if an argument is none of these, there is one system or one query only, or the
-            randomisation test has no key.
+        ValueError: if an argument is invalid, there is only one system or one query, or the randomisation
+            test has no key.
 
     Examples:
         >>> import polars as pl
@@ -177,13 +179,13 @@ def pairwise(
     each = contributions(scores, metric)
     systems, queries = each.shape
     if systems < 2:
-        raise ArgumentError("scores", f"must have at least two systems, got {systems}: no pair to compare.")
+        raise ArgumentError("scores", f"must have at least two systems, got {systems}: there is no pair.")
     if queries < 2:
         raise ArgumentError("scores", f"must have at least two queries, got {queries}: nothing varies.")
     if test not in list(PairTest):
         raise ArgumentError("test", f"must be one of {', '.join(PairTest)}, got {test!r}.")
     if test == PairTest.RANDOMISATION and key is None:
-        raise ValueError('`key` must be one of jax.random.key for the test "randomisation", got None.')
+        raise ValueError("`key` must be a seed or a jax.random.key for the randomisation test, got None.")
     first, second = np.triu_indices(systems, 1)
     difference, deviation, error, p = (np.empty(len(first)) for _ in range(4))
     wins, losses = (np.empty(len(first), np.int64) for _ in range(2))
@@ -207,7 +209,7 @@ def pairwise(
         p = randomisation(key, each, wider=wider, draws=draws)
     more = np.zeros(len(first))
     if seeded.any():
-        # Means over seeds that are equal differ by rounding.
+        # Equal means over seeds may differ by rounding errors.
         difference = np.where(seeded & (np.abs(difference) <= equal), 0.0, difference)
         for part, middle, below, above, of_seeds in _nested(scores, metric, each, first, second):
             variance, freedom = (np.where(middle > 0, b, a) for b, a in zip(below, above, strict=True))
@@ -220,12 +222,13 @@ def pairwise(
 
 
 def other_hypothesis(scores: Scores) -> list[str]:
-    """Metrics whose equality Wilcoxon's test does not test, because their queries differ in weight.
+    """Metrics for which Wilcoxon's test does not test equality, because their queries differ in weight.
 
-    None where every pair has a system with several seeds, because its p-value is of Student's t.
+    The list is empty if every pair has a system with several seeds, because its p-value then comes from
+    Student's t.
 
     Args:
-        scores: of `owkg.judge.scores`.
+        scores: first result of `owkg.judge.scores`.
     """
     if len(scores.systems) - scores.seeded.sum() < 2:
         return []
@@ -235,37 +238,39 @@ def other_hypothesis(scores: Scores) -> list[str]:
 def difference_intervals(
     scores: Scores | Any, metric: str, *, level: float = 0.95
 ) -> tuple[Float64[np.ndarray, "pairs"], Float64[np.ndarray, "pairs"]]:
-    """(low, high): confidence intervals of the difference of each pair of systems, over the queries.
+    """Confidence intervals of the difference of each pair of systems, over the queries.
 
-    D = sum d_q / sum w_q, d_q the difference of the values of a query and w_q its weight; by Student's t
-    with one degree of freedom less than queries. Each pair is taken by itself: no correction for many pairs.
+    D = sum d_q / sum w_q, where d_q is the difference of the values of a query and w_q its weight; Student's
+    t has one degree of freedom less than there are queries. Intervals are not corrected for the number of
+    pairs.
 
-    Where all weights are equal, the variance is that of d_q. Half a query at each end of the values is added
-    to it (Agresti and Min 2005), so that systems that agree on every query of a sample have an interval too.
+    If all weights are equal, the variance is the variance of the mean of d_q. Half a query at each end of the
+    values is added to it (Agresti and Min 2005), so that systems that agree on every query of a sample have
+    an interval too.
 
-    Where weights differ, the variance V is the jackknife's: of u_q = (d_q - D w_q) / (1 - h_q), h_q the share
-    of the weight that the query has. It is changed twice:
+    If weights differ, the variance V is the jackknife variance, with u_q = (d_q - D w_q) / (1 - h_q), where
+    h_q is the share of query q in the total weight. It is changed twice:
 
-    - V is multiplied with 1 + 24 K (1 - 1.5 / z^2), K = sum u^4 / (sum u^2)^2, on the side towards which
-      heavier queries differ, if z^2 > 1.5. z is a score: the sum of e_q = (d_q - D w_q) (sqrt w_q - c) over
-      the root of sum e^2, c the weighted mean of sqrt w. If the difference depends on the weight, the sample
-      may lack the heaviest queries; K is the share of V that a heavy one has. Both constants are chosen by
-      simulation.
-    - Half a query of mean weight at each end of the values is added, if the systems differ on 10 queries at
-      most; (10 / number)^2 of it if they differ on more.
+    - V is multiplied by 1 + 24 K (1 - 1.5 / z^2), K = sum u^4 / (sum u^2)^2, on the side towards which
+      heavier queries differ, if z^2 > 1.5. The score z is the sum of e_q = (d_q - D w_q) (sqrt w_q - c)
+      divided by the root of sum e^2, where c is the weighted mean of sqrt w. The reason: if the difference
+      depends on the weight, the sample may lack the heaviest queries, and K is the share of V that a heavy
+      query has. Both constants are chosen by simulation.
+    - Half a query of mean weight is added at each end of the values if the systems differ on at most 10
+      queries, and (10 / number)^2 of it if they differ on more.
 
-    If systems have several seeds, d_q is of the means over seeds, and the variance of the metric over the
-    seeds of each system is added (`owkg.stats.nested`): queries are paired, seeds are not. The degrees of
-    freedom are those of Welch and Satterthwaite. What is added for queries that were not drawn is that of one
+    If systems have several seeds, d_q is computed from means over seeds, and the variance of the metric over
+    the seeds of each system is added (`owkg.stats.nested`): queries are paired, seeds are not. The degrees of
+    freedom are Welch and Satterthwaite's. The variance added for queries that were not drawn is that of one
     seed.
 
     Args:
-        scores: of at least two systems on at least two queries.
+        scores: scores of at least two systems on at least two queries.
         metric: one of `scores.metrics`.
-        level: of confidence, in (0, 1).
+        level: confidence level, in (0, 1). Default 0.95.
 
     Returns:
-        Of the pairs, and turned where smaller is better, as in `pairwise`.
+        Lower and upper ends, [pairs] each, with the sign reversed if smaller is better, as in `pairwise`.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -289,7 +294,7 @@ def difference_intervals(
     systems, queries = each.shape
     if systems < 2 or queries < 2:
         raise ArgumentError(
-            "scores", f"must have two systems and queries at least, got {systems}, {queries}."
+            "scores", f"must have at least two systems and two queries, got {systems} and {queries}."
         )
     wanted = checks.scalar("level", checks.real("level", level, 0, 1, closed=False))
     first, second = np.triu_indices(systems, 1)
@@ -306,9 +311,9 @@ def difference_intervals(
 def _nested(
     scores: Scores, metric: str, each: np.ndarray, first: np.ndarray, second: np.ndarray
 ) -> Iterator[tuple[slice, np.ndarray, tuple[np.ndarray, ...], tuple[np.ndarray, ...], np.ndarray]]:
-    """Pairs: difference, (variance, freedom) over queries and seeds below and above it, part of the seeds."""
+    """Difference, (variance, freedom) below and above it, and variance over seeds, for chunks of pairs."""
     units = _Units.of(scores, metric)
-    # The mean over seeds of a query that was not drawn scatters by less than one seed.
+    # The mean over seeds of a query that was not drawn varies less than a single seed.
     less = (1 / scores.num_seeds[first] ** 2 + 1 / scores.num_seeds[second] ** 2) / 2
     component, square = (x[first] + x[second] for x in scores.spread(scores.metrics.index(metric)))
     for part, gaps in _gaps(each, first, second):
@@ -320,7 +325,7 @@ def _nested(
 
 
 def _weighed(scores: Scores | Any, metric: str) -> Scores | Any:
-    """The scores of the queries that have some weight: others say nothing."""
+    """Scores of the queries with positive weight, because other queries carry no information."""
     if not isinstance(scores, Scores) or metric not in scores.metrics:
         return scores
     kept = scores.weight[scores.metrics.index(metric)] > 0
@@ -333,8 +338,9 @@ class _Variances(NamedTuple):
     """Variances of the differences of pairs.
 
     Attributes:
-        below, above: on either side, [pairs].
-        wider: what the variance is multiplied with towards 0, because of queries larger than any, [pairs].
+        below, above: variance below and above the difference, [pairs].
+        wider: factor of the variance towards 0, because unseen queries may be larger than all seen ones,
+            [pairs].
     """
 
     below: Float64[np.ndarray, "pairs"]
@@ -343,12 +349,13 @@ class _Variances(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """The queries as sampling units of one metric.
+    """Queries as sampling units of one metric.
 
     Attributes:
-        relative: weights over their mean, [queries].
+        relative: weights divided by their mean, [queries].
         even: whether all weights are equal.
-        effective: how many queries of equal weight say as much, (sum w)^2 / sum w^2 (Kish 1965).
+        effective: number of queries of equal weight that carry the same information, (sum w)^2 / sum w^2
+            (Kish 1965).
         unseen: variance of half an effective query at each end of the values.
     """
 
@@ -359,7 +366,7 @@ class _Units(NamedTuple):
 
     @classmethod
     def of(cls, scores: Scores, metric: str) -> "_Units":
-        """Those of one of `scores.metrics`."""
+        """Sampling units of one of `scores.metrics`."""
         which = scores.metrics.index(metric)
         weight = scores.weight[which]
         values = scores.value[which] / np.where(weight > 0, weight, 1)
@@ -379,9 +386,9 @@ class _Units(NamedTuple):
         middle: Float64[np.ndarray, "pairs"],
         less: Float64[np.ndarray, "pairs"] | float = 1.0,
     ) -> _Variances:
-        """Of the mean differences `middle` of contributions that differ by `gaps`.
+        """Variances of the mean differences `middle` of contributions that differ by `gaps`.
 
-        `less` is the share of `unseen` that a pair has, because its values are means over seeds.
+        The share of `unseen` that a pair gets is `less`, because its values are means over seeds.
         """
         queries = len(self.relative)
         rest = gaps - middle[:, None] * self.relative
@@ -392,11 +399,11 @@ class _Units(NamedTuple):
         rest /= np.where(largest > 0, largest, 1)[:, None]
         rest[np.abs(rest) <= _EQUAL] = 0
         share = 1 - self.relative / queries
-        # The jackknife; without a query that has all the weight, nothing is left.
+        # The jackknife. If one query has all the weight, nothing is left without it.
         squares = np.square(rest / np.where(share > 0, share, np.inf))
         seen = squares.sum(1)
         heavy = np.einsum("pq,pq->p", squares, squares) / np.where(seen > 0, seen, 1) ** 2
-        # Whether larger queries differ.
+        # The score: do larger queries differ?
         root = np.sqrt(self.relative)
         rest *= root - (root * self.relative).mean()
         score, of_score = rest.sum(1), np.einsum("pq,pq->p", rest, rest)
@@ -411,12 +418,12 @@ class _Units(NamedTuple):
 
 
 def unseen_variance(values: np.ndarray, effective: float) -> float:
-    """Variance of a mean difference by half a query more at each end of all values (Agresti and Min 2005)."""
+    """Variance of a mean difference from half a query at each end of the values (Agresti and Min 2005)."""
     return float(2 * _ADDED * ((np.ptp(values) or np.abs(values).max()) / effective) ** 2)
 
 
 def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Differences of the contributions, [pairs, queries], a bounded number of pairs at a time."""
+    """Differences of the contributions, [pairs, queries], in chunks of pairs."""
     size = max(1, _CHUNK // each.shape[1])
     for start in range(0, len(first), size):
         part = slice(start, start + size)
@@ -424,18 +431,18 @@ def _gaps(each: np.ndarray, first: np.ndarray, second: np.ndarray) -> Iterator[t
 
 
 def _student(mean: np.ndarray, error: np.ndarray, freedom: float | np.ndarray) -> np.ndarray:
-    """1 where the metrics of both systems are equal; 0 where every query differs by the same amount."""
+    """Two-sided p-values of Student's t; 1 for equal metrics, 0 if every query differs by the same amount."""
     t = np.full(mean.shape, np.inf)
     np.divide(np.abs(mean), error, out=t, where=error > 0)
     return 2 * special.stdtr(freedom, -np.where(mean == 0, 0.0, t))
 
 
 def _wilcoxon(gaps: np.ndarray) -> np.ndarray:
-    """Of SciPy; 1 where there is no difference on any query."""
-    from scipy import stats  # a quarter of a second, that no other test needs
+    """P-values of SciPy's Wilcoxon test; 1 if no query differs."""
+    from scipy import stats  # takes a quarter of a second, which only this test needs
 
     p = np.ones(len(gaps))
-    # Equal differences have equal ranks, whatever their last digits.
+    # Equal differences must have equal ranks although their last digits may differ.
     gaps = round_ties(gaps)
     if (some := gaps.any(1)).any():
         p[some] = np.asarray(stats.wilcoxon(gaps[some], axis=1, method="asymptotic"))[1]

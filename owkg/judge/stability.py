@@ -1,4 +1,4 @@
-"""Data sensitivity: agreement of the ranking of systems on a part of the queries with that on all."""
+"""Data sensitivity: agreement between the rankings of systems on a part of the queries and on all."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,29 +15,29 @@ from owkg.metrics import Metric, Ties, part_of
 from owkg.ranks import RankTable
 from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
 
-# Entries of the subsets in memory at a time.
+# Number of entries of the subsets in memory at a time.
 _ENTRIES = 2**21
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
-"""Of the draws, unless others are asked for."""
+"""Default probabilities of the quantiles over the draws."""
 
 
 class Stability(NamedTuple):
-    """Agreement of the ranking on a part of the queries, or of the triples, with that on all of them.
+    """Agreement between the rankings on parts of the queries, or of the triples, and on all of them.
 
-    A draw on which a metric orders nothing (all systems tie, or nothing has weight) has tau nan; mean,
-    standard deviation and quantiles are those of the other draws.
+    If a metric ties all systems on a draw (or nothing in it has weight), tau is nan there; mean, standard
+    deviation and quantiles are over the remaining draws.
 
     Attributes:
-        metrics: their names.
+        metrics: names of the metrics.
         sizes: shares of the queries or triples, [sizes].
-        queries: how many of them are drawn, [sizes].
-        tau: the coefficient, [metrics, sizes, draws].
-        mean: over the draws, [metrics, sizes].
-        standard_deviation: over the draws, divisor draws - 1, [metrics, sizes].
-        quantiles: over the draws, [quantiles, metrics, sizes].
-        at: which quantiles.
-        unit: what is drawn, "query" or "triple".
+        queries: number of queries or triples drawn, [sizes].
+        tau: rank correlation, [metrics, sizes, draws].
+        mean: mean over the draws, [metrics, sizes].
+        standard_deviation: standard deviation over the draws with divisor draws - 1, [metrics, sizes].
+        quantiles: quantiles over the draws, [quantiles, metrics, sizes].
+        at: probabilities of the quantiles.
+        unit: unit that is drawn, "query" or "triple".
     """
 
     metrics: tuple[str, ...]
@@ -61,26 +61,27 @@ def stability(
     quantiles: Sequence[float] = QUANTILES,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Stability:
-    """Ranks the systems on random parts of the queries and compares with the ranking on all.
+    """Agreement between the rankings of the systems on random parts of the queries and on all queries.
 
-    A part is drawn without replacement. Its metric for a system is sum of value over sum of weight of its
-    queries, so that a micro metric is that of a test set of these queries. One order of the queries a
-    draw serves all sizes and metrics: the smaller parts of a draw lie inside its larger ones, so that its
-    taus are correlated along the sizes; draws are independent of each other. The metric of a system with
-    several seeds is the mean over them, in every draw: seeds are not drawn.
+    A part is drawn without replacement. The metric of a system on it is the sum of value over the sum of
+    weight of its queries, so that a micro metric equals its value on a test set of these queries. Each draw
+    orders the queries once for all sizes and metrics: its smaller parts are subsets of its larger ones, so
+    that taus of one draw are correlated over the sizes. Draws are independent of each other. The metric of a
+    system with several seeds is the mean over its seeds in every draw, because seeds are not drawn.
 
     Args:
-        key: a seed, or a key of `jax.random.key`. Fewer draws are the first ones, and
-            the part of a size is the same whatever other sizes are asked for.
-        scores: of at least two systems.
-        sizes: shares of the queries in (0, 1); rounded to whole queries, of which at least one.
-        draws: at least 2.
-        coefficient: "tau", "tau-ap" (the ranking on all queries is the truth) or "spearman".
-        quantiles: probabilities in [0, 1].
-        on_progress: called with (draws done, draws in all) after each call.
+        key: seed, or key of `jax.random.key`. Fewer draws are the first of more draws, and the part of a size
+            does not depend on the other sizes.
+        scores: scores of at least two systems.
+        sizes: shares of the queries in (0, 1), rounded to whole queries, at least one.
+        draws: number of draws, at least 2.
+        coefficient: rank correlation: "tau" (default), "tau-ap" (the ranking on all queries is the truth) or
+            "spearman".
+        quantiles: probabilities in [0, 1]. Default `QUANTILES`.
+        on_progress: function called with (draws done, draws in all) after each chunk.
 
     Raises:
-        ValueError: if an argument is out of range, or there is one system only.
+        ValueError: if an argument is out of range, or there is only one system.
 
     Examples:
         >>> import polars as pl
@@ -93,20 +94,20 @@ def stability(
         ((1, 2, 100), True)
 
     References:
-        Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5.1: sensitivity to the data. They discard triples, see
-        `stability_by_triple`; answers to one query are not independent, so that queries are drawn here.
+        Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5.1: sensitivity to the data. They discard triples
+        (`stability_by_triple`). Here queries are drawn, because the answers to one query are not independent.
     """
     key = checked_key(key)
     if not isinstance(scores, Scores):
         raise ArgumentError(
-            "scores", f"must be of owkg.judge.scores, the first of its pair, got {type(scores).__name__}."
+            "scores", f"must be Scores, the first result of owkg.judge.scores, got {type(scores).__name__}."
         )
     metrics, systems, count = scores.value.shape
     if systems < 2:
-        raise ArgumentError("scores", f"must have at least two systems, got {systems}: it cannot be ranked.")
+        raise ArgumentError("scores", f"must have at least two systems, got {systems}.")
     if not (weight := scores.weight.sum(1)).all():
         none = scores.metrics[int(weight.argmin())]
-        raise ArgumentError("scores", f"must have queries of some weight, got none of {none}.")
+        raise ArgumentError("scores", f"must have queries with a positive weight, got none for {none}.")
     shares, taken, draws, at = _drawn(count, "queries", sizes, draws, coefficient, quantiles)
     columns = np.concatenate([scores.value.reshape(-1, count), scores.weight])
     turned = np.where(scores.larger_is_better, 1.0, -1.0)[:, None]
@@ -115,13 +116,13 @@ def stability(
     rng, size = generator(key), max(1, _ENTRIES // (len(shares) * count))
     for start in range(0, draws, size):
         stop = min(start + size, draws)
-        # Queries with the smallest numbers come first; of 64 bits, no two are equal.
+        # Queries with the smallest numbers come first; with 64 bits, no two numbers are equal.
         number = rng.integers(0, 2**64, (stop - start, count), np.uint64)
         last = np.partition(number, taken - 1, axis=1)[:, taken - 1].T
         sums = (number <= last[..., None]).astype(np.float64) @ columns.T  # [sizes, draws, columns]
         value = sums[..., : metrics * systems].reshape(*sums.shape[:2], metrics, systems)
         weight = sums[..., metrics * systems :, None]
-        # Without weight there is no ranking: all systems tie.
+        # All systems tie if no query has weight.
         strength = turned * np.divide(value, weight, out=np.zeros_like(value), where=weight > 0)
         found = COEFFICIENTS[coefficient](whole, round_ties(strength))
         tau[..., start:stop] = found.transpose(2, 0, 1)
@@ -143,32 +144,30 @@ def stability_by_triple(
     quantiles: Sequence[float] = QUANTILES,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Stability:
-    """Ranks the systems on random parts of the triples and compares with the ranking on all.
+    """Agreement between the rankings of the systems on random parts of the triples and on all triples.
 
-    A triple goes with its ranking tasks on both sides. A query keeps the answers whose triples are drawn, and
-    is gone without any. Filtered ranks stay as they are: what is not drawn is still no other's candidate.
-    Draws are nested along the sizes, as in `stability`.
+    A triple is drawn with its ranking tasks on both sides. A query keeps the answers whose triples are drawn,
+    and is dropped if there are none. Filtered ranks do not change, because an answer that is not drawn still
+    is not a candidate of the others. Draws are nested over the sizes, as in `stability`.
 
     Args:
-        key: a seed, or a key of `jax.random.key`. Fewer draws are the first ones, and the part of a size is
-            the same whatever other sizes are asked for.
-        tables: a rank table of each of two systems at least, by its name, as for `owkg.judge.scores`.
-        metrics: as for `owkg.judge.scores`.
-        sizes: shares of the triples in (0, 1); rounded to whole triples, of which at least one.
+        key: seed, or key of `jax.random.key`. Fewer draws are the first of more draws, and the part of a size
+            does not depend on the other sizes.
+        tables: rank tables of at least two systems, by name, as for `owkg.judge.scores`.
+        metrics: metrics, as for `owkg.judge.scores`.
+        sizes: shares of the triples in (0, 1), rounded to whole triples, at least one.
         draws, coefficient, quantiles, on_progress: as for `stability`.
-        ties: the rule.
+        ties: tie rule. Default "realistic".
 
     Raises:
-        ValueError: if an argument is out of range, there is one system only, or the systems do not answer the
+        ValueError: if an argument is out of range, there is only one system, or the systems do not answer the
             same queries.
 
     References:
         Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5.1: triples of the test set are discarded.
     """
     if not isinstance(tables, Mapping) or len(tables) < 2:
-        raise ArgumentError(
-            "tables", f"must hold a rank table for each of two systems at least, got {tables!r}."
-        )
+        raise ArgumentError("tables", f"must hold rank tables of at least two systems, got {tables!r}.")
     key, chosen, rule = checked_key(key), averaged(metrics), checked_rule(ties)
     runs, owners = runs_of(tables)
     tasks, table = joined(runs)
@@ -205,7 +204,7 @@ def stability_by_triple(
 def _drawn(
     count: int, units: str, sizes: Sequence[float], draws: int, coefficient: str, quantiles: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """(sizes, how many of `count` each is, draws, quantiles), checked."""
+    """Sizes, the number of units of each, draws and quantiles, checked."""
     shares = np.atleast_1d(checks.real("sizes", sizes, 0, 1, closed=False)).reshape(-1)
     taken = np.rint(shares * count).astype(np.int64)
     checks.require("sizes", shares, taken > 0, f"large enough for one of the {count} {units}")
@@ -218,7 +217,7 @@ def _drawn(
 
 
 def _described(tau: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, standard deviation and quantiles of the draws that are not nan; nan where there are too few."""
+    """Mean, standard deviation and quantiles of the draws that are not nan; nan if there are too few."""
     some = ~np.isnan(tau)
     count = some.sum(-1)
     known = np.where(some, tau, 0.0)

@@ -36,7 +36,7 @@ from owkg.ranks.table import RELATION, TRIPLE
 from owkg.ranks.tasks import weighed
 from owkg.ranks.together import read_datasets, whole_needed
 
-# Copies of the scores of every query that are there at a time, about.
+# Approximate number of copies of all per-query scores that are in memory at a time.
 _COPIES = 4
 
 
@@ -48,18 +48,18 @@ def dataset_of(
     reading: TableReading = PLAIN,
     lacking: bool = False,
 ) -> RankDataset | None:
-    """The systems as one dataset with a column model, if they are too large to be read at once.
+    """Systems as one dataset with a column model, if they are too large to be read at once; None otherwise.
 
     Args:
-        systems, ties: as of `owkg.compare`.
-        needs: whether arguments, by name, need all ranks in memory.
-        reading: what is said of the tables that are paths.
-        lacking: whether candidates may lack, because a graph will give them.
+        systems, ties: as for `owkg.compare`.
+        needs: whether each argument, by name, needs all ranks in memory.
+        reading: options for the tables that are given as paths.
+        lacking: whether the tables may lack candidates, because a graph will give them. Default False.
 
     Raises:
-        ValueError: if there is a large dataset and a system in memory beside it, or a need of all ranks and
-            not the memory; if systems have other columns, or the same name; or ranks are bounds, and no
-            `ties` are stated.
+        ValueError: if there is a large dataset together with a system in memory, or an argument needs all
+            ranks and they do not fit in memory; if systems have different columns or the same name; or if
+            ranks are bounds and `ties` is None.
     """
     if isinstance(systems, str | PathLike | RankDataset) or not isinstance(systems, Iterable):
         return None
@@ -75,27 +75,29 @@ def dataset_of(
         return None
     if bad := [one for one in sources if not (isinstance(one, RankDataset) or _is_path(one))]:
         raise ArgumentError(
-            "systems", f"must all be paths or datasets where one is a dataset, got a {type(bad[0]).__name__}."
+            "systems", f"must all be paths or datasets if one is a dataset, got a {type(bad[0]).__name__}."
         )
     joined = RankDataset.joined(read_datasets(sources, list(by_name) or None, reading))
     if joined.averaged and ties not in (None, "realistic"):
-        raise ArgumentError("ties", f"must be realistic: only realistic ranks of {joined.source} are known.")
+        raise ArgumentError("ties", f"must be realistic, because {joined.source} has only realistic ranks.")
     if "bounded" in joined.columns and True in joined.unique("bounded"):
         if ties is None:
             raise ArgumentError(
                 "ties",
-                f"must say where answers stand that are not listed: {joined.source} has ranks that are "
-                "bounds (column bounded). pessimistic puts them last, optimistic next.",
+                f"must state the rank of answers that are not listed: {joined.source} has ranks that are "
+                "bounds (column bounded). pessimistic ranks them last, optimistic next.",
             )
-        note(f"{joined.source} has ranks that are bounds: the tie rule {ties} says which of them count.")
+        note(f"{joined.source} has ranks that are bounds: the tie rule {ties} selects the bounds that count.")
     return joined
 
 
 def _is_set(one: object) -> bool:
+    """Whether a source is a dataset, or a path of one."""
     return isinstance(one, RankDataset) or (isinstance(one, str | PathLike) and is_dataset(one))
 
 
 def _is_path(one: object) -> bool:
+    """Whether a source is a path."""
     return isinstance(one, str | PathLike)
 
 
@@ -107,22 +109,22 @@ def stream_scores(
     level: float | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Scores, dict[str, Estimates]]:
-    """The scores of every system of a dataset, as `owkg.judge.scores` of its rows in memory.
+    """Scores of every system of a dataset, equal to `owkg.judge.scores` of its rows in memory.
 
-    Memory grows with the queries, of which the scores are kept, not with the rows.
+    Memory grows with the number of queries, whose scores are kept, not with the number of rows.
 
     Args:
-        dataset: with a column model.
-        metrics: as of `owkg.judge.scores`.
-        ties: the rule.
-        level: of the confidence intervals of the values; None: no intervals.
-        on_progress: called with (done, total) parts of the rows, each of which is gone through twice.
+        dataset: dataset with a column model.
+        metrics: metrics, as for `owkg.judge.scores`.
+        ties: tie rule. Default "realistic".
+        level: level of the confidence intervals of the values. Default: no intervals.
+        on_progress: function called with (done, total) parts of the rows; every part is read twice.
 
     Returns:
-        (scores, the value of each metric by system).
+        Scores, and the value of each metric by system.
 
     Raises:
-        ValueError: as `owkg.judge.scores`; as `owkg.metrics.report`.
+        ValueError: as `owkg.judge.scores` and `owkg.metrics.report`.
     """
     chosen, rule = averaged(metrics), checked_rule(ties)
     options = checked_options(chosen, ties=rule, level=level)
@@ -142,7 +144,7 @@ def stream_scores(
     with partitions(dataset, rows_of_part=size, on_progress=of_rows) as parts:
         refuse_extremes(parts, options)
         if RELATION in parts.sides:
-            raise ArgumentError("systems", f'must rank heads and tails here, got the side "{RELATION}".')
+            raise ArgumentError("systems", f'must rank heads and tails, got the side "{RELATION}".')
         _refuse_raw_beside_filtered(parts, names)
         for number in range(parts.count):
             found = parts.tasks(number)
@@ -186,10 +188,10 @@ def stream_scores(
 def _by_run(
     parts: Partitions, tasks: Tasks, rows: pl.DataFrame, owners: list[Run]
 ) -> tuple[dict[Run, Tasks], Tasks, pl.DataFrame] | None:
-    """The tasks of each system and seed, which rank the same answers to the same queries.
+    """Tasks of each system and seed, which rank the same answers to the same queries.
 
     Returns:
-        (tasks of each, all tasks, their rows), of those of some weight; None where a part has none.
+        Tasks of each run, all tasks, and their rows, with positive weight; None if a part has none.
     """
     key = [*TRIPLE, "side"]
     model = parts.labelled(rows["model"])
@@ -229,14 +231,14 @@ def _queries(parts: Partitions, tasks: Tasks, rows: pl.DataFrame) -> pl.DataFram
 
 
 def _shared_weights(weights: np.ndarray) -> np.ndarray:
-    """The weights of the first system, [metrics, queries], which are those of every one."""
+    """Weights of the first system, [metrics, queries]; ArgumentError if those of another system differ."""
     if not np.allclose(weights, weights[:, :1], rtol=1e-9, atol=0):
         raise ArgumentError("systems", "must have the same candidates and weights in every system.")
     return weights[:, 0]
 
 
 def _refuse_raw_beside_filtered(parts: Partitions, names: tuple[str, ...]) -> None:
-    """ValueError if the other answers to a query left the candidates of some systems only."""
+    """ValueError if some systems have raw ranks and others have filtered ranks."""
     if "filtered" not in (parts.kind.names or ()):
         return
     raw: set[str] = set()
@@ -246,12 +248,12 @@ def _refuse_raw_beside_filtered(parts: Partitions, names: tuple[str, ...]) -> No
     if raw and len(raw) < len(names):
         other = min(set(names) - raw)
         raise ValueError(
-            f"`systems`: raw ranks, of {min(raw)!r}, cannot be compared with filtered ones, of {other!r}."
+            f"`systems`: raw ranks of {min(raw)!r} cannot be compared with filtered ranks of {other!r}."
         )
 
 
 def _require_memory(queries: float, value: np.ndarray) -> None:
-    """ValueError if the scores of about so many queries do not fit, like these of some of them."""
+    """ArgumentError if the scores of about `queries` queries, shaped like `value`, do not fit in memory."""
     metrics, systems = value.shape[:2]
     needed = 8 * metrics * (systems + 1) * _COPIES * queries
     what = f"the scores of about {queries:,.0f} queries (fewer metrics take less)"

@@ -1,4 +1,4 @@
-"""The systems of a comparison: rank tables and TREC runs, under one qrels or several."""
+"""Systems of a comparison: rank tables and TREC runs, under one or several qrels."""
 
 import re
 import warnings
@@ -30,26 +30,29 @@ from owkg.ranks.seeds import with_more_seeds
 from owkg.ranks.together import file_names
 
 System = Any
-"""Ranks of a system: a rank table, a frame of polars or pandas, columns, a run as {query: {answer: score}};
-or where a table or a run is."""
+"""Ranks of a system: a rank table, a frame of polars or pandas, columns, a run {query: {answer: score}},
+or the path of a table or run."""
 
 Qrels = pl.DataFrame | Mapping[Any, Any] | str | PathLike[str]
-"""Which answers are relevant: qrels, a frame or {query: {answer: relevance}}; their path; or a split."""
+"""Relevant answers: a frame, {query: {answer: relevance}}, a path of TREC qrels, or a split of the graph."""
 
 
 SeveralQrels = Mapping[str, Qrels] | Sequence[Qrels] | Qrels | None
-"""Qrels by name, one or several; None for ranks as they are."""
+"""Qrels, one or several, with or without names; None for ranks as they are."""
 
 AS_RANKED = "as ranked"
-"""What no qrels are called."""
+"""Name of the results without qrels."""
 
 _FACT = ("side", "entity", "relation", "answer")
 
 
 class QrelsRanks(NamedTuple):
-    """The rank table of every system under one qrels.
+    """Rank table of every system under one qrels.
 
-    `undetermined` is the largest share of ranks, of any file, that are known between two ends only.
+    Attributes:
+        name: name of the qrels.
+        tables: rank tables by system.
+        undetermined: largest share, over the files, of ranks of which only bounds are known.
     """
 
     name: str
@@ -65,18 +68,18 @@ def qrels_ranks(
     intersect: bool = False,
     reading: TableReading = PLAIN,
 ) -> list[QrelsRanks]:
-    """The systems under each of `qrels`, or as they are ranked where there are none.
+    """Rank tables of the systems under each of `qrels`, or as they are if there are none.
 
     Args:
-        systems: by name; or the paths of files, whose systems are called by their column model or tags, or
-            else by the name of the file; so are runs whose tags are those of another file.
-        qrels: by name; or one or several, called by the names of their files. None: as ranked.
-        graph: for splits, for TREC runs, and for relation categories.
-        intersect: whether systems may leave out queries and answers, which then leave all.
-        reading: what is said of the rank tables.
+        systems: rank tables, runs or paths by name; or paths of files, whose systems are named by their
+            column model or tags, and by the file if there are none or two files share a tag.
+        qrels: qrels by name; or one or several, named by their files. None: ranks as they are.
+        graph: knowledge graph for splits, TREC runs and relation categories.
+        intersect: whether to leave out queries and answers that some system lacks. Default False.
+        reading: options for the rank tables.
 
     Raises:
-        ValueError: if a file is malformed, a system stands twice, a run has no judgements or no graph, or
+        ValueError: if a file is malformed, a system is given twice, a run has no judgements or no graph, or
             judgements call an answer relevant that a table does not rank.
     """
     what = "several: rank tables or paths by name, or a list of paths"
@@ -86,16 +89,16 @@ def qrels_ranks(
     if graph is not None:
         graph_checked(graph)
     if not sources:
-        raise ArgumentError("systems", "must name two systems at least, got none.")
+        raise ArgumentError("systems", "must name at least two systems, got none.")
     if reading.said and not any(_is_table(of) for _, of in sources):
-        raise ArgumentError(reading.said, "is of rank tables, and every system is a TREC run.")
+        raise ArgumentError(reading.said, "applies to rank tables, and every system is a TREC run.")
     given = qrels_named(qrels) or {AS_RANKED: None}
     sets = [_systems(name, sources, one, graph, intersect, reading) for name, one in given.items()]
     return _intersected(sets) if intersect else sets
 
 
 def _source(called: str | None, of: object) -> Any:
-    """A system as it is read: a path, a run, or a table of Python, which has a name or a column model."""
+    """System to be read: a path, a run, or a table with a name or a column model."""
     if isinstance(of, RankDataset) or is_dictionary(of):
         return of
     if isinstance(of, Path):
@@ -108,46 +111,46 @@ def _source(called: str | None, of: object) -> Any:
     columns = own.frame.columns if isinstance(own, RankTable) else own.columns
     if called is None and "model" not in columns:
         raise ArgumentError(
-            "systems", "must have names where they are tables without a column model: {name: table, ...}."
+            "systems", "must have names if they are tables without a column model: {name: table, ...}."
         )
     return own
 
 
 def _intersected(sets: list[QrelsRanks]) -> list[QrelsRanks]:
-    """The qrels with what every system ranks; notes of what is left of each where one loses some."""
+    """Qrels with the answers that every system ranks; notes if some system loses answers."""
     found = []
     for one in sets:
         tables, left = intersected(one.tables)
         rows = left.rows(named=True) if (left["answers"] < left["of_answers"]).any() else []
         for row in rows:
             note(
-                f"{one.name}: of {row['system']}, {row['queries']:,} of {row['of_queries']:,} queries "
-                f"and {row['answers']:,} of {row['of_answers']:,} answers are left, which every system ranks."
+                f"{one.name}: {row['system']} keeps {row['queries']:,} of {row['of_queries']:,} queries "
+                f"and {row['answers']:,} of {row['of_answers']:,} answers, which every system ranks."
             )
         found.append(one._replace(tables=tables))
     return found
 
 
 def tie_rule(ties: str | None, sets: list[QrelsRanks]) -> str:
-    """The rule that was asked for, or else the one that the tables need."""
+    """Tie rule that was asked for, or the rule that the tables need."""
     open_ = max((one.undetermined for one in sets), default=0.0)
     if open_:
         note(
-            f"{open_:.0%} of the ranks of some system depend on the order of answers of equal rank: values "
-            "are means over that order, which are approximations. A column score in the rank tables (`score` "
+            f"{open_:.0%} of the ranks of some system depend on the unknown order of answers of equal rank, "
+            "so that values are means over these orders. A column score in the rank tables (`score` "
             "of rank_table, --score of owkg rank and owkg ranks convert) gives the order."
         )
         if ties not in (None, "exact"):
-            note(f"The tie rule {ties} takes them for ties; exact is the mean over their order.")
+            note(f"The tie rule {ties} takes them for ties; exact is the mean over their orders.")
     return ("exact" if open_ else "realistic") if ties is None else ties
 
 
 def qrels_named(qrels: SeveralQrels) -> dict[str, Any]:
-    """Qrels by name: given, or those of their files without endings, where these are different."""
+    """Qrels by name: the given names, or file names without endings if these differ."""
     if qrels is None:
         return {}
     if isinstance(qrels, Mapping | list | tuple) and not len(qrels):
-        raise ArgumentError("qrels", "must be at least one; None for ranks as they are.")
+        raise ArgumentError("qrels", "must be at least one, or None for ranks as they are.")
     if is_dictionary(qrels):
         return {"qrels": qrels}
     if isinstance(qrels, Mapping):
@@ -165,6 +168,7 @@ def qrels_named(qrels: SeveralQrels) -> dict[str, Any]:
 
 
 def _qrels(one: object) -> Qrels:
+    """Qrels of a valid type; ArgumentError otherwise."""
     if not isinstance(one, pl.DataFrame | Mapping | str | PathLike):
         raise ArgumentError("qrels", f"must be a frame, a file or a split, got {one!r}.")
     return one
@@ -178,6 +182,7 @@ def _systems(
     intersect: bool,
     reading: TableReading,
 ) -> QrelsRanks:
+    """Rank tables of all systems under one qrels."""
     found: dict[str, RankTable] = {}
     owner: dict[str, str] = {}
     undetermined = 0.0
@@ -208,7 +213,7 @@ def _systems(
 
 
 def _where(source: object) -> str:
-    """What messages call the source of a system."""
+    """Source of a system, for messages."""
     if isinstance(source, RankDataset):
         return source.source
     return str(source) if isinstance(source, Path) else "another table"
@@ -217,7 +222,7 @@ def _where(source: object) -> str:
 def _folders_named(
     sources: list[tuple[str | None, Any]], reading: TableReading, *, lacking: bool
 ) -> list[tuple[str | None, Any]]:
-    """The sources; folders and patterns are datasets with a model, called as `read_datasets` does."""
+    """Sources; folders and patterns become datasets, named as by `read_datasets`."""
     read = [
         RankDataset.of(of, reading, lacking=lacking) if isinstance(of, Path) and is_dataset(of) else of
         for _, of in sources
@@ -233,38 +238,39 @@ def _folders_named(
 
 
 def seed_notes(scores: Scores) -> None:
-    """Notes of what is known of the seeds of systems, and of what is not."""
+    """Issues notes on systems with a single seed, and on seeds with equal scores."""
     if not scores.seeded.any():
         return
     for name, one in zip(scores.systems, scores.seeds, strict=True):
         if one is None:
             note(
-                f"{name} has one seed: how much it differs over seeds is not known, and is in none of its "
-                "intervals and tests. They hold for this run of it."
+                f"{name} has one seed, so that its variation over seeds is unknown and missing from its "
+                "intervals and tests, which hold for this run only."
             )
             continue
         for i, j in combinations(range(len(one.seeds)), 2):
             if np.array_equal(one.value[:, i], one.value[:, j]):
                 note(
                     f"seeds {one.seeds[i]} and {one.seeds[j]} of {name} score the same on every query: if "
-                    "they are one run twice, its deviation over seeds is too small."
+                    "they are the same run, its deviation over seeds is too small."
                 )
                 break
 
 
 def _is_table(source: Any) -> bool:
+    """Whether a source is a rank table."""
     if isinstance(source, Mapping):
         return False
     return not isinstance(source, Path) or holds_ranks(source) or is_dataset(source)
 
 
 def _called(qrels: Qrels) -> str:
-    """The name of qrels in messages."""
+    """Name of qrels in messages."""
     return "qrels" if isinstance(qrels, pl.DataFrame) else str(qrels)
 
 
 def _refuse_raw_beside_filtered(tables: dict[str, RankTable]) -> None:
-    """ValueError if the other answers to a query left the candidates of some systems only."""
+    """ValueError if some systems have raw ranks and others have filtered ranks."""
     raw = [
         name
         for name, table in tables.items()
@@ -273,26 +279,26 @@ def _refuse_raw_beside_filtered(tables: dict[str, RankTable]) -> None:
     if raw and len(raw) < len(tables):
         other = next(name for name in tables if name not in raw)
         raise ValueError(
-            f"`systems`: raw ranks, of {raw[0]!r}, cannot be compared with filtered ones, of {other!r}."
+            f"`systems`: raw ranks of {raw[0]!r} cannot be compared with filtered ranks of {other!r}."
         )
 
 
 def _compare_filters(tables: dict[str, RankTable]) -> None:
-    """ValueError if keys filter some systems and not others; a note where other splits do."""
+    """ValueError if keys filter some systems only; a note if different splits filter."""
     said = {name: tuple(table.about["filter"]) for name, table in tables.items() if table.about.get("filter")}
     for name, filters in said.items():
         other, theirs = next(iter(said.items()))
         if set(filters) == set(theirs):
             continue
-        text = f"filtered by {', '.join(theirs)}, of {other!r}, and by {', '.join(filters)}, of {name!r}"
+        text = f"filtered by {', '.join(theirs)} ({other!r}) and by {', '.join(filters)} ({name!r})"
         if "known" in {*filters, *theirs}:
-            raise ValueError(f"`systems`: ranks {text}, cannot be compared.")
-        note(f"ranks are {text}: they can be compared if these are the same facts.")
+            raise ValueError(f"`systems`: ranks {text} cannot be compared.")
+        note(f"ranks are {text}: they can only be compared if these are the same facts.")
         return
 
 
 def _note_unasked(qrels: str, judged: pl.DataFrame, tables: list[RankTable]) -> None:
-    """Says how many judged queries no system answers."""
+    """Notes how many judged queries no system answers."""
     keys = ["side", "entity", "relation"]
     asked = [
         t.frame.select("side", known_entity().cast(pl.String), pl.col("relation").cast(pl.String))
@@ -304,7 +310,7 @@ def _note_unasked(qrels: str, judged: pl.DataFrame, tables: list[RankTable]) -> 
 
 
 def _judged(qrels: Qrels | None) -> pl.DataFrame | None:
-    """Judgements, and a note of how many answers nobody judged; None of a split."""
+    """Judgements, and a note of how many answers are unjudged; None for a split."""
     if isinstance(qrels, pl.DataFrame):
         judged = checked("qrels", qrels, (*_FACT, "relevance"))
         once("qrels", judged.with_columns(query_text()), *_FACT)
@@ -313,7 +319,7 @@ def _judged(qrels: Qrels | None) -> pl.DataFrame | None:
     else:
         judged = read_judgements(qrels)
     if unjudged := int((judged["relevance"] < 0).sum()):
-        said = f"{unjudged:,} answers are pooled and not judged; ranks take them for not relevant."
+        said = f"{unjudged:,} answers are pooled and not judged; ranks count them as not relevant."
         note(f"{_called(qrels)}: {said}")
     return judged
 
@@ -327,7 +333,7 @@ def _tables(
     intersect: bool,
     reading: TableReading,
 ) -> tuple[dict[str, RankTable], float]:
-    """The rank tables of the systems in a file, and the share of ranks that are not determined."""
+    """Rank tables of the systems in a file, and the share of ranks of which only bounds are known."""
     undetermined, about = 0.0, {}
     where: Any = source if isinstance(source, Path) else called
     if isinstance(source, RankDataset):
@@ -347,10 +353,8 @@ def _tables(
             except ValueError as error:
                 raise ValueError(f"{where}, with `graph`: {error}") from None
         if qrels is not None and read.averaged:
-            text = "must be absent: under them other ranks follow, and of"
-            raise ArgumentError(
-                "qrels", f"{text} {where} only means of optimistic and pessimistic ones are known."
-            )
+            text = "must be left out, because they change the ranks, and only realistic ranks of"
+            raise ArgumentError("qrels", f"{text} {where} are known.")
         if qrels is not None:
             table, undetermined = _relabelled(where, RankTable.trusted(table), qrels, judged, graph)
     if isinstance(source, Path | RankDataset):
@@ -366,6 +370,7 @@ def _tables(
 
 
 def _table(called: str | None, source: Any, graph: KnowledgeGraph | None, reading: TableReading) -> RankTable:
+    """Rank table in one source."""
     if isinstance(source, Path | RankDataset):
         return read_lacking(source, graph, reading)
     try:
@@ -380,14 +385,14 @@ def _table(called: str | None, source: Any, graph: KnowledgeGraph | None, readin
 def _of_run(
     source: Path | Mapping[Any, Any], qrels: Qrels | None, graph: KnowledgeGraph | None, intersect: bool
 ) -> pl.DataFrame:
-    """The rank table of a run; where queries may be left out, of those that it asks."""
+    """Rank table of a run; with `intersect` only for the queries that the run answers."""
     path = source if isinstance(source, Path) else "the run"
     if isinstance(source, Path):
         require_text(source, "a rank table (.parquet, .csv, .tsv) or a run")
     if graph is None or qrels is None:
         raise ValueError(
-            f"{path}: has not the name of a rank table (.parquet, .csv, .tsv). If it is a run, `graph` must "
-            "say what the candidates are and `qrels` which answers are relevant. If its queries are topics, "
+            f"{path}: does not have the name of a rank table (.parquet, .csv, .tsv). If it is a run, `graph` "
+            "must give the candidates and `qrels` the relevant answers. If its queries are topics, "
             "`metrics` must name measures of lists, such as AP,nDCG@10."
         )
     called = "qrels" if isinstance(qrels, pl.DataFrame | Mapping) else str(qrels)
@@ -396,7 +401,7 @@ def _of_run(
         judged = once("qrels", checked("qrels", qrels.with_columns(query_text()), QRELS), "query", "answer")
     elif Path(called).is_file():
         judged = Path(called)
-        read_judgements(judged)  # refuses what no judgement is
+        read_judgements(judged)  # raises an error if a line is not a judgement
     split = called if judged is None else None
     if split:
         _graph_of(split, graph)
@@ -429,6 +434,7 @@ def _of_run(
 def _relabelled(
     where: object, table: RankTable, qrels: Qrels, judged: pl.DataFrame | None, graph: KnowledgeGraph | None
 ) -> tuple[pl.DataFrame, float]:
+    """Rank table under qrels, and the share of ranks of which only bounds are known."""
     if judged is None:
         facts = _graph_of(str(qrels), graph)
         judged = qrels_from_graph(facts, str(qrels), sides=table.frame["side"].unique().to_list())
@@ -438,10 +444,10 @@ def _relabelled(
 
 
 def _graph_of(name: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
-    """The graph, which has a split of that name."""
+    """Graph that has a split of that name; ArgumentError otherwise."""
     if graph is None:
         raise ArgumentError(
-            "qrels", f"must be a file, or a split of `graph`; {name!r} is no file, and there is no graph."
+            "qrels", f"must be a file, or a split of `graph`; {name!r} is not a file, and there is no graph."
         )
     known = fact_splits(graph)
     if name not in known:
@@ -452,10 +458,10 @@ def _graph_of(name: str, graph: KnowledgeGraph | None) -> KnowledgeGraph:
 
 
 def _known(graph: KnowledgeGraph, qrels: str) -> list[str]:
-    """The splits whose known answers are filtered: train and valid, not other facts of the test."""
+    """Splits whose known answers are filtered: train and valid, not further facts of the test."""
     return [name for name in ("train", "valid") if name in graph.splits and name != qrels]
 
 
 def note(text: str) -> None:
-    """Warns of what the numbers rest on."""
+    """Issues a warning about an assumption or a limit of the results."""
     warnings.warn(text, UserWarning, stacklevel=2)

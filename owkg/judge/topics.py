@@ -1,4 +1,4 @@
-"""TREC runs under TREC qrels, whatever their topics are called: measures of lists, by query and in all."""
+"""Measures of lists of TREC runs under TREC qrels with any topics, by query and on average."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -21,10 +21,10 @@ from owkg.ranks import RankTable
 from owkg.stats.interval import BoundedMean, intervals
 
 Run = pl.DataFrame | Mapping[Any, Any] | str | PathLike[str]
-"""A run: a frame with query, answer and score, a dictionary {query: {answer: score}}, or a file."""
+"""Run: a frame with query, answer and score, a dictionary {query: {answer: score}}, or a path."""
 
 DEFAULT = ("AP", "nDCG@10", "P@10", "Recall@100", "RR")
-"""Measures where none is named."""
+"""Default measures."""
 
 _RUN, _QRELS = ("query", "answer", "score"), ("query", "answer", "relevance")
 
@@ -40,25 +40,28 @@ def topic_scores(
 ) -> Scores:
     """Measures of every system and query.
 
-    Every query with a judgement counts, and is 0 where a system has no list for it (trec_eval's option -c).
+    Every query with a judgement counts, and is 0 if a system has no list for it (trec_eval's option -c).
     Lists of queries without judgements do not count.
 
     Args:
-        systems: runs by name, or files, whose systems are called by their tags, or by the files where these
-            have a tag in common.
-        qrels: judgements, a frame with query, answer and relevance, a file, or a dictionary
-            {query: {answer: relevance}}.
-        measures: of `owkg.ir.names.measure`.
-        intersect: only queries that every system answers, as trec_eval has it without -c.
-        level: the lowest relevance that is relevant.
-        known: known answers, for judgements of a split: they leave the lists where they are not judged, and
-            sides that no run asks do not count. Columns query, side and answer.
+        systems: runs by name; or paths, whose systems are named by their tags, or by the files if these share
+            a tag.
+        qrels: judgements: a frame with query, answer and relevance, a path, or a dictionary {query: {answer:
+            relevance}}.
+        measures: measures from `owkg.ir.names.measure`.
+        intersect: whether only queries that every system answers count, as in trec_eval without -c. Default
+            False.
+        level: lowest relevance that counts as relevant. Default 1.
+        known: known answers, if the judgements are a split, with columns query, side and answer: unjudged
+            known answers are removed from the lists, and sides that no run answers do not count. Default:
+            none.
 
     Returns:
-        `Scores`, each query of weight 1; its queries are text, as side tail, entity, and no relation.
+        Scores in which each query has weight 1; query texts are entities of the side tail, with an empty
+        relation.
 
     Raises:
-        ValueError: naming the argument, or the file and line, if something is malformed, a system stands
+        ValueError: naming the argument, or the file and line, if something is malformed, a system is given
             twice, or no query is judged.
     """
     checks.whole("level", level, 1)
@@ -72,7 +75,7 @@ def topic_scores(
         own = known.filter(pl.col("side").is_in(sides.implode())).select("query").unique()
         judgements = judgements.join(own, on="query", how="semi", maintain_order="left")
         if not len(judgements):
-            raise ArgumentError("qrels", "must judge queries that the systems answer, got none such.")
+            raise ArgumentError("qrels", "must judge queries that the systems answer, got none.")
     asked = judgements.select("query").unique()
     kept = asked
     values = []
@@ -80,16 +83,16 @@ def topic_scores(
         own = run.join(asked, on="query", how="semi", maintain_order="left")
         answered = own.select("query").unique()
         if not len(answered):
-            raise ArgumentError("qrels", f"must judge queries that {name} answers, got none such.")
+            raise ArgumentError("qrels", f"must judge queries that {name} answers, got none.")
         if other := run["query"].n_unique() - len(answered):
-            note(f"{name}: {other:,} of {run['query'].n_unique():,} lists are of queries without judgements.")
+            note(f"{name}: {other:,} of {run['query'].n_unique():,} lists have queries without judgements.")
         if intersect:
             kept = kept.join(answered, on="query", how="semi")
         elif lacking := len(asked) - len(answered):
             note(f"{name}: has no list for {lacking:,} of {len(asked):,} judged queries, which count 0.")
         runs[name] = own
     if not len(kept):
-        raise ArgumentError("systems", "must answer some query that all answer, got none such.")
+        raise ArgumentError("systems", "must have a query that all of them answer, got none.")
     judgements = judgements.join(kept, on="query", how="semi", maintain_order="left")
     if not (judgements["relevance"] >= level).any():
         note("no answer is judged relevant: every measure is 0.")
@@ -112,7 +115,7 @@ def topic_scores(
 
 
 def _of_queries(measure: Measure, lists: Judged) -> np.ndarray:
-    """The values of a measure; ValueError unless they are a finite number a query."""
+    """Values of a measure; ArgumentError unless there is a finite number for each query."""
     value = np.asarray(measure.of(lists))
     if value.shape != (len(lists.queries),) or value.dtype.kind not in "biuf" or not np.isfinite(value).all():
         must = f"must give a finite number for each of {len(lists.queries)} queries"
@@ -121,7 +124,7 @@ def _of_queries(measure: Measure, lists: Judged) -> np.ndarray:
 
 
 def by_query(scores: Scores) -> pl.DataFrame:
-    """A row each system, query and measure: system, query, measure, value."""
+    """One row for each system, query and measure: system, query, measure, value."""
     systems, queries = scores.systems, scores.queries["entity"]
     return pl.concat(
         pl.DataFrame({"system": [name] * len(queries), "query": queries}).with_columns(
@@ -133,11 +136,11 @@ def by_query(scores: Scores) -> pl.DataFrame:
 
 
 def topic_values(scores: Scores, level: float) -> pl.DataFrame:
-    """A row each measure and system: the mean over queries, with interval and rank (1: best)."""
+    """One row for each measure and system: mean over queries, with interval and rank (1 is best)."""
     rows, count = [], scores.value.shape[2]
     for m, metric in enumerate(scores.metrics):
         each = scores.value[m]
-        # A mean of one query does not scatter: its interval is that of the bounds.
+        # The error of a single query is unknown: its interval comes from the bounds.
         error = each.std(1, ddof=1) / np.sqrt(count) if count > 1 else np.full(len(each), 0.5)
         means = [
             BoundedMean(float(v), float(e), 0.0, 1.0, count, True)
@@ -160,20 +163,21 @@ def evaluate_runs(
     level: int = 1,
     ci: float = 0.95,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Measures of TREC runs, as trec_eval has them.
+    """Measures of TREC runs, as trec_eval computes them.
 
     Args:
-        systems: runs by name, files, or one of either; a run is a frame, a file, or a dictionary
-            {query: {answer: score}} as pytrec_eval and ranx have it.
-        qrels: judgements: a frame, a file, or a dictionary {query: {answer: relevance}}.
-        metrics: such as AP, nDCG@10, P@10, Recall@100, RR, Rprec, Bpref, infAP, RBP(p=0.8), Judged@10, or
-            trec_eval's names.
-        intersect: only queries that every system answers. Else every judged query counts.
-        level: the lowest relevance that is relevant.
-        ci: level of the intervals over queries.
+        systems: runs by name, paths, or one path. A run is a frame, a path, or a dictionary {query: {answer:
+            score}} as in pytrec_eval and ranx.
+        qrels: judgements: a frame, a path, or a dictionary {query: {answer: relevance}}.
+        metrics: measures such as AP, nDCG@10, P@10, Recall@100, RR, Rprec, Bpref, infAP, RBP(p=0.8),
+            Judged@10, or trec_eval's names. Default `DEFAULT`.
+        intersect: whether only queries that every system answers count; otherwise every judged query does.
+            Default False.
+        level: lowest relevance that counts as relevant. Default 1.
+        ci: level of the intervals over queries. Default 0.95.
 
     Returns:
-        (metric, system, value, lower, upper, rank; system, query, measure, value).
+        Frame with metric, system, value, lower, upper, rank; and frame with system, query, measure, value.
 
     Raises:
         ValueError: naming the argument, or the file and line.
@@ -186,17 +190,17 @@ def evaluate_runs(
     """
     checks.level("ci", ci)
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    # Of lists, MRR is the mean of RR; elsewhere it is the metric of ranks.
+    # MRR of lists is the mean of RR; elsewhere it is the metric of ranks.
     chosen = measures_named(["RR" + name[3:] if name.lower()[:3] == "mrr" else name for name in names])
     if chosen is None:
-        raise ArgumentError("metrics", f"must be of {', '.join(EXAMPLES)}, got {metrics!r}.")
+        raise ArgumentError("metrics", f"must be among {', '.join(EXAMPLES)}, got {metrics!r}.")
     several = [systems] if isinstance(systems, str | PathLike) else systems
     found = topic_scores(several, qrels, chosen, intersect=intersect, level=level)
     return topic_values(found, ci), by_query(found)
 
 
 def _runs(systems: object) -> dict[str, pl.DataFrame]:
-    """The run of each system."""
+    """Run of each system."""
     sources = sources_of("systems", systems, what="runs by name, or files")
     if not sources:
         raise ArgumentError("systems", "must name at least one file, got none.")
@@ -212,13 +216,13 @@ def _runs(systems: object) -> dict[str, pl.DataFrame]:
     for part, names in zip(parts, names_of(paths, own), strict=True):
         for (tag,), run in part.items():
             if (name := names[str(tag)]) in found:
-                raise ArgumentError("systems", f"must be called differently, got {name!r} twice; {HINT}.")
+                raise ArgumentError("systems", f"must have different names, got {name!r} twice; {HINT}.")
             found[name] = run.select(_RUN)
     return found
 
 
 def _run_file(path: object) -> Path:
-    """The path of a run; ValueError of a rank table."""
+    """Path of a run; ArgumentError if it is a rank table."""
     if not isinstance(path, Path):
         raise ArgumentError("systems", f"must be runs by name, or files, got a {type(path).__name__}.")
     if path.suffix.lower() == ".parquet":
@@ -227,15 +231,16 @@ def _run_file(path: object) -> Path:
 
 
 def _no_run(name: str) -> ArgumentError:
+    """ArgumentError for a rank table given as a run."""
     return ArgumentError(
         name,
-        "must be TREC runs where measures of lists are asked for, got a rank table; of it ask rank "
+        "must be TREC runs with measures of lists, got a rank table; rank tables have rank "
         "metrics such as mrr, macro-map@20 or macro-ndcg@20.",
     )
 
 
 def _frame(name: str, given: object, columns: tuple[str, ...], *, called: str | None = None) -> pl.DataFrame:
-    """The columns of a frame, of a dictionary, or of a file."""
+    """Columns of a frame, a dictionary or a file."""
     file = Path(given) if isinstance(given, str | PathLike) else None
     if isinstance(given, RankTable) or (file is not None and file.suffix.lower() == ".parquet"):
         raise _no_run(name)

@@ -1,4 +1,4 @@
-"""Knowledge graphs: triples, labels, splits; known answers, relation categories, popularity."""
+"""Knowledge graphs: triples, labels and splits, known answers, relation categories, popularity."""
 
 from owkg.kg.categories import CATEGORIES, relation_categories
 from owkg.kg.graph import KnowledgeGraph, fact_splits, joined_splits, known_splits

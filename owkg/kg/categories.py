@@ -1,4 +1,4 @@
-"""Relation categories: whether a relation gives a head one tail or many, and a tail one head or many."""
+"""Relation categories: whether a relation has one or many tails for a head, and heads for a tail."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,16 +11,21 @@ CATEGORIES = ("1-1", "1-N", "N-1", "N-N")
 
 
 def relation_categories(triples: ArrayLike, num_relations: int, *, threshold: float = 1.5) -> np.ndarray:
-    """The category of each relation, head side first: "1-1", "1-N", "N-1" or "N-N"; "" without triples.
+    """Category of each relation, head side first: "1-1", "1-N", "N-1" or "N-N"; "" without triples.
 
-    A side is N if its average is at least `threshold`, which is at least 1: for the tail side the distinct
-    tails of a head, averaged over the heads that the relation has; for the head side the distinct heads of a
-    tail. So "1-N" gives a head many tails, each of which has about one head (Bordes et al. 2013, section 4.3,
-    where an average below 1.5 makes a side 1). The literature counts training triples, some of it all splits;
-    repeated triples count once.
+    A side is N if its average is at least `threshold`. The average of the tail side is the mean number of
+    distinct tails over the heads of the relation; the average of the head side is the mean number of distinct
+    heads over its tails. A relation "1-N" therefore gives a head many tails, each of which has about one head
+    (Bordes et al. 2013, section 4.3, where an average below 1.5 makes a side 1). The literature counts
+    training triples, some papers all splits. Repeated triples count once.
+
+    Args:
+        triples: head, relation and tail ids, int [triples, 3].
+        num_relations: number of relations.
+        threshold: smallest average of a side N, at least 1. Default 1.5.
 
     Raises:
-        ValueError: if an id is out of range or `threshold` is below 1.
+        ValueError: if an id is out of range, or `threshold` is below 1.
 
     Examples:
         >>> relation_categories([[0, 0, 1], [0, 0, 2], [3, 1, 4]], 3).tolist()
@@ -39,7 +44,7 @@ def relation_categories(triples: ArrayLike, num_relations: int, *, threshold: fl
 
 
 def _entities(facts: np.ndarray, column: int, relations: int) -> np.ndarray:
-    """How many entities each relation has in a column."""
+    """Number of distinct entities of each relation in a column."""
     below = int(facts[:, column].max(initial=0)) + 1
     pairs = facts[:, 1].astype(np.int64)
     pairs *= below

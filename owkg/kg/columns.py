@@ -1,4 +1,4 @@
-"""Which column of a file of labels holds what: by an order that is named, a header line, or the file."""
+"""Columns of files of labels, by a named order, a header line, or the file itself."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from owkg.kg.classes import is_class
 from owkg.kg.layouts import LAYOUTS
 from owkg.kg.signs import header_message, named_columns
 
-# What names the column of classes in a header.
+# Name of the column of classes in a header.
 _LABEL = "label"
 ORDERS = "an order of columns, such as head,tail,relation or head,relation,tail,time"
 HEADERS = "the columns of a header line, such as head=subject,relation=predicate,tail=object"
@@ -19,13 +19,13 @@ _SHOWN = 80
 
 
 class Layout(NamedTuple):
-    """The layout of a folder, as it is named.
+    """Layout of a folder, as named by the user.
 
     Attributes:
-        name: of `LAYOUTS`; None: by the files.
-        order: of the columns of labelled files; others than head, relation, tail and class are left out.
-            None: not named.
-        header: by what the columns are, their names in the header line; None: there is no header.
+        name: one of `LAYOUTS`. None: found from the files.
+        order: columns of labelled files in order; columns other than head, relation, tail and class are left
+            out. None: not named.
+        header: names in the header line by the contents of the columns. None: there is no header.
     """
 
     name: str | None = None
@@ -34,10 +34,10 @@ class Layout(NamedTuple):
 
 
 def layout_named(text: object, *, option: str = "layout", names: tuple[str, ...] = LAYOUTS) -> Layout:
-    """The layout that a text names: one of `names`, an order of columns, or the columns of a header line.
+    """Layout that a text names: one of `names`, an order of columns, or the columns of a header line.
 
     Raises:
-        ValueError: naming `option`, if it names none of these.
+        ValueError: naming `option`, if the text names none of these.
     """
     if text is None:
         return Layout()
@@ -59,10 +59,10 @@ def layout_named(text: object, *, option: str = "layout", names: tuple[str, ...]
 
 
 def separated(path: Path, line: str, *, spaces: bool = False) -> Columns:
-    """The columns head, relation, tail of a file by its name and first line.
+    """Columns head, relation, tail of a file, with the separator that its name and first line show.
 
-    In a .csv file they are separated by the one of comma and semicolon that makes more fields, and may be
-    quoted; in others by tabs, or where `spaces` allow it and the line has no tab, by spaces.
+    A .csv file is separated by comma or semicolon, whichever makes more fields, and may have quoted fields.
+    Other files are separated by tabs, or by spaces if `spaces` allows them and the line has no tab.
     """
     if path.name.removesuffix(".gz").endswith(".csv"):
         return max(
@@ -75,20 +75,20 @@ def separated(path: Path, line: str, *, spaces: bool = False) -> Columns:
 def columns_of(
     path: Path, line: str, layout: Layout, *, spaces: bool = False, option: str = "layout"
 ) -> Columns:
-    """The columns of a file of labels.
+    """Columns of a file of labels.
 
-    A fourth column is that of classes if its first field says true or false, unless four are named.
+    A fourth column holds classes if its first field means true or false, unless four columns are named.
 
     Args:
-        path: of the file.
-        line: its first line.
-        layout: that is named.
-        spaces: of `separated`.
-        option: the argument that names columns.
+        path: path of the file.
+        line: first line of the file.
+        layout: layout that the user named.
+        spaces: whether spaces may separate columns, as for `separated`.
+        option: argument that names columns, for messages.
 
     Raises:
         ValueError: naming the file and line 1, if the header line lacks a column, or no layout is named and
-            the line looks like a header of other columns than head, relation and tail.
+            the line looks like a header of columns other than head, relation and tail.
     """
     plain = separated(path, line, spaces=spaces)
     fields = _fields(plain, line)
@@ -103,6 +103,7 @@ def columns_of(
 
 
 def _fields(columns: Columns, line: str) -> list[str]:
+    """Fields of a line; empty if the line is malformed."""
     try:
         return columns.fields(line)
     except ValueError:
@@ -110,6 +111,7 @@ def _fields(columns: Columns, line: str) -> list[str]:
 
 
 def _named(path: Path, line: str, fields: list[str], header: Mapping[str, str]) -> tuple[str, ...]:
+    """Contents of the columns, from the header line and the names that the user gave."""
     found = [re.sub(r"^\s*#\s*", "", field).strip() for field in fields]
     for name in header.values():
         if (count := found.count(name) or fields.count(name)) != 1:

@@ -1,4 +1,4 @@
-"""Triples factories as PyKEEN saves them: tables with header lines, beside a pickle that is not opened."""
+"""Triples factories as saved by PyKEEN: tables with header lines; their pickle is not opened."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +11,14 @@ from owkg.kg.labels import labels_by_id
 from owkg.kg.layouts import FACTORY_TRIPLES, find_file
 from owkg.kg.triples import COLUMNS
 
-# A label that holds a quotation mark or a tab is quoted, and its quotation marks are doubled.
+# Labels with a quotation mark or a tab are quoted, and their quotation marks are doubled.
 _LABEL = rf'(?P<id>{WHOLE})\t(?:(?P<label>[^\t"][^\t]*)|"(?P<quoted>(?:[^"]|"")+)")'
-# The number of the line after the header.
+# Number of the line after the header.
 FIRST = 2
 
 
 class Factory(NamedTuple):
-    """Labels in the order of their ids; the file of the triples."""
+    """Labels in the order of their ids, and the file of the triples."""
 
     entities: tuple[str, ...]
     relations: tuple[str, ...]
@@ -26,13 +26,14 @@ class Factory(NamedTuple):
 
 
 def read_factory(folder: Path) -> Factory:
-    """The labels that PyKEEN's `TriplesFactory.to_path_binary` writes; `base.pth` is not opened.
+    """Labels that PyKEEN's `TriplesFactory.to_path_binary` writes; `base.pth` is not opened.
 
     Args:
-        folder: with `entity_to_id.tsv`, `relation_to_id.tsv` and `numeric_triples.tsv`, each also with .gz.
+        folder: folder with `entity_to_id.tsv`, `relation_to_id.tsv` and `numeric_triples.tsv`, each possibly
+            with .gz.
 
     Raises:
-        ValueError: naming the file that is missing, or file and line, if a line is malformed, an id or a
+        ValueError: naming the file that is missing, or file and line, if a line is malformed, or an id or a
             label is repeated.
     """
     entities, relations = (_labels(find_file(folder, f"{kind}_to_id.tsv")) for kind in ("entity", "relation"))
@@ -40,7 +41,7 @@ def read_factory(folder: Path) -> Factory:
 
 
 def read_factory_triples(factory: Factory) -> Iterator[pl.DataFrame]:
-    """The ids of a factory, columns head, relation, tail, in blocks; ValueError as `read_factory`."""
+    """Ids of a factory, columns head, relation, tail, in blocks; ValueError as `read_factory`."""
     blocks = headed_blocks(factory.path, read_blocks(factory.path), "\t".join(COLUMNS))
     expected = "the ids of head, relation and tail (whole numbers), separated by tabs"
     sizes = dict.fromkeys(COLUMNS, len(factory.entities)) | {"relation": len(factory.relations)}
@@ -49,6 +50,7 @@ def read_factory_triples(factory: Factory) -> Iterator[pl.DataFrame]:
 
 
 def _labels(path: Path) -> tuple[str, ...]:
+    """Labels in a file, in the order of their ids."""
     lines = headed(path, read_lines(path), "id\tlabel")
     frame = split_lines(path, lines, _LABEL, "an id, a tab, and a label", separator="\t", first=FIRST)
     quoted = pl.col("quoted").str.replace_all('""', '"', literal=True)

@@ -1,4 +1,4 @@
-"""What a knowledge graph is: labelled entities and relations, and triples in splits."""
+"""Knowledge graphs: labelled entities and relations, and triples in splits."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,9 +9,9 @@ from jaxtyping import Int32
 from owkg.errors import ArgumentError
 from owkg.kg.triples import triple_keys
 
-# Splits of false triples (CoDEx): kept beside the others, never counted as facts.
+# End of the names of splits of false triples (CoDEx), which never count as facts.
 NEGATIVES = "_negatives"
-# Splits of the facts that a test lacks: by the name, or because they share so large a part of its facts.
+# Splits hold the facts that a test lacks if their name begins so, or if they share more than this part of it.
 _MISSING, _SHARED = "missing", 0.1
 
 
@@ -19,9 +19,9 @@ class KnowledgeGraph(NamedTuple):
     """Triples as ids, in splits, with the labels of the ids.
 
     Attributes:
-        entities, relations: labels of their ids, unique.
-        splits: by name ("train", "valid", "test", or any other) the triples, columns head, relation,
-            tail. Splits whose name ends in "_negatives" hold false triples.
+        entities, relations: labels by id, unique.
+        splits: triples by name of the split ("train", "valid", "test", or any other), with columns head,
+            relation, tail. Splits whose name ends in "_negatives" hold false triples.
     """
 
     entities: tuple[str, ...]
@@ -50,28 +50,28 @@ class KnowledgeGraph(NamedTuple):
 
 
 def graph_checked(graph: object) -> KnowledgeGraph:
-    """`graph` if it is a KnowledgeGraph; ValueError otherwise."""
+    """`graph` if it is a KnowledgeGraph; ArgumentError otherwise."""
     if not isinstance(graph, KnowledgeGraph):
         raise ArgumentError("graph", f"must be a KnowledgeGraph, got {graph!r}.")
     return graph
 
 
 def fact_splits(graph: KnowledgeGraph) -> dict[str, Int32[np.ndarray, "_ 3"]]:
-    """The splits of `graph` that hold facts: all but those whose name ends in "_negatives"."""
+    """Splits of `graph` that hold facts: all except those whose name ends in "_negatives"."""
     return {name: triples for name, triples in graph.splits.items() if not name.endswith(NEGATIVES)}
 
 
 def known_splits(graph: KnowledgeGraph, split: str | None) -> list[str]:
-    """The splits whose facts are known where a split is the test: all but those with the truth that it lacks.
+    """Splits whose facts are known if `split` is the test: all except those with the truth that it lacks.
 
-    An open-world benchmark has a sparse and a full test, and the missing facts. The truth behind the sparse
-    test is in splits whose name begins with "missing", and in those that share more than a tenth of its
-    facts: the full test, or another sparse test that was drawn from it. Training and validation sets are
-    known, and so is a split that is called test, because it filters the ranks of other splits too.
+    An open-world benchmark has a sparse test, a full test and the missing facts. The truth behind the sparse
+    test is in splits whose name begins with "missing", and in splits that share more than a tenth of its
+    facts: the full test, or another sparse test drawn from it. Training and validation sets are known, and so
+    is a split named test, because it filters the ranks of other splits too.
 
     Args:
-        graph: of the splits; those without facts are left out.
-        split: that is the test; None: not known.
+        graph: knowledge graph; splits without facts are left out.
+        split: split that is the test. None: unknown.
 
     Examples:
         >>> facts = np.arange(12, dtype=np.int32).reshape(4, 3)
@@ -96,10 +96,10 @@ def known_splits(graph: KnowledgeGraph, split: str | None) -> list[str]:
 
 
 def joined_splits(graph: KnowledgeGraph, names: Sequence[str]) -> Int32[np.ndarray, "triples 3"]:
-    """The triples of several splits, one after the other; of no splits, no triples.
+    """Triples of several splits, one after the other; empty for no splits.
 
     Raises:
-        ValueError: if the graph has no split of a name; the message lists those it has.
+        ValueError: if the graph lacks one of the splits; the message lists its splits.
     """
     for name in names:
         if name not in graph.splits:

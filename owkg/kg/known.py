@@ -1,4 +1,4 @@
-"""The known answers of every query: which entities leave the candidates when ranks are filtered."""
+"""Known answers of every query, which filtering removes from the candidates."""
 
 from typing import NamedTuple
 
@@ -12,16 +12,16 @@ from owkg.ordered import changes, located
 
 
 class KnownAnswers(NamedTuple):
-    """The distinct answers of every query (head, relation, ?) or (?, relation, tail), in CSR form.
+    """Distinct answers of every query (head, relation, ?) or (?, relation, tail), in CSR form.
 
-    The answers of query i are `answers[offsets[i]:offsets[i + 1]]`. Memory is linear in the facts.
+    The answers of query i are `answers[offsets[i]:offsets[i + 1]]`. Memory is linear in the number of facts.
 
     Attributes:
-        side: the side that is predicted, "head" or "tail".
-        keys: of the queries, increasing: known entity * num_relations + relation.
-        offsets: where the answers of each query begin, and at last the number of facts.
+        side: predicted side, "head" or "tail".
+        keys: keys of the queries, increasing: known entity * num_relations + relation.
+        offsets: index of the first answer of each query, and finally the number of facts.
         answers: entity ids, increasing within a query.
-        num_entities, num_relations: of the graph.
+        num_entities, num_relations: sizes of the graph.
     """
 
     side: str
@@ -33,12 +33,15 @@ class KnownAnswers(NamedTuple):
 
 
 def known_answers(triples: ArrayLike, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
-    """The answers of every query that some triple answers; repeated triples count once.
+    """Answers of every query that some triple answers; repeated triples count once.
 
-    `triples`, int [triples, 3], are columns head, relation, tail; `side`, "head" or "tail", is predicted.
+    Args:
+        triples: head, relation and tail ids, int [triples, 3].
+        side: predicted side, "head" or "tail".
+        num_entities, num_relations: sizes of the graph.
 
     Raises:
-        ValueError: if an id is out of range or `side` is neither.
+        ValueError: if an id is out of range, or `side` is neither.
 
     Examples:
         >>> known = known_answers([[0, 0, 1], [0, 0, 2]], "tail", num_entities=3, num_relations=1)
@@ -60,12 +63,14 @@ def known_answers(triples: ArrayLike, side: str, *, num_entities: int, num_relat
 def answer_ranges(
     known: KnownAnswers, entity: ArrayLike, relation: ArrayLike
 ) -> tuple[Int64[np.ndarray, "..."], Int64[np.ndarray, "..."]]:
-    """Where in `known.answers` the answers of each query stand: (start, stop); equal where none is known.
+    """Ranges (start, stop) of the answers of each query in `known.answers`; equal if none is known.
 
-    `entity` and `relation` are the ids that each query gives, [queries].
+    Args:
+        known: known answers.
+        entity, relation: ids of each query, [queries].
 
     Raises:
-        ValueError: if an id is out of range or the shapes do not broadcast.
+        ValueError: if an id is out of range, or the shapes do not broadcast.
     """
     position, found = _positions(known, entity, relation)
     start = np.asarray(known.offsets[position])
@@ -81,7 +86,7 @@ def is_known(known: KnownAnswers, triples: ArrayLike) -> Bool[np.ndarray, "tripl
 def num_candidates(known: KnownAnswers, triples: ArrayLike) -> Int64[np.ndarray, "triples"]:
     """Number of filtered candidates of each of `triples`, int [triples, 3].
 
-    All entities but the other known answers of its query; the answer counts, known or not.
+    Candidates are all entities except the other known answers of the query; the answer counts, known or not.
 
     Raises:
         ValueError: if an id is out of range.
@@ -97,15 +102,15 @@ def num_candidates(known: KnownAnswers, triples: ArrayLike) -> Int64[np.ndarray,
 
 
 def _parts(known: KnownAnswers, triples: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(known entity, relation, answer) of each triple."""
+    """Known entity, relation and answer of each triple."""
     return query_ids(triples_checked(triples, known.num_entities, known.num_relations), known.side)
 
 
 def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct pairs, ordered by query, then answer; `query`, int64, is overwritten."""
+    """Distinct pairs, ordered by query and answer; `query`, int64, is overwritten."""
     below = int(answer.max(initial=0)) + 1
     if (int(query.max(initial=0)) + 1) * below < 2**63:
-        # One number a pair sorts several times faster than two.
+        # One number for each pair sorts several times faster than two.
         query *= below
         query += answer
         query.sort()
@@ -120,7 +125,7 @@ def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _stands(answers: np.ndarray, start: np.ndarray, stop: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Whether each wanted value stands in its increasing range of `answers`, by bisection of all at once."""
+    """Whether each wanted value is in its increasing range of `answers`, by simultaneous bisection."""
     if not answers.size:
         return np.zeros(np.shape(wanted), bool)
     low, high, last = start, stop, answers.size - 1
@@ -133,7 +138,7 @@ def _stands(answers: np.ndarray, start: np.ndarray, stop: np.ndarray, wanted: np
 
 
 def _positions(known: KnownAnswers, entity: ArrayLike, relation: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Where the query of each query stands or would stand in `known.keys`, and whether it does."""
+    """Index of each query in `known.keys`, or where it would be inserted, and whether it is there."""
     entity = ids("entity", entity, known.num_entities)
     relation = ids("relation", relation, known.num_relations)
     checks.common_shape(entity=entity, relation=relation)

@@ -1,4 +1,4 @@
-"""Files that give every id its label."""
+"""Files that map ids to labels."""
 
 import re
 from pathlib import Path
@@ -20,12 +20,14 @@ _ID_FIRST = rf"(?P<id>{WHOLE})\t(?P<label>[^\t]+)"
 
 
 def read_labels(path: Path, *, label_first: bool = False, counted: bool | None = False) -> tuple[str, ...]:
-    """The labels in the order of their ids.
+    """Labels in the order of their ids.
 
     Args:
-        path: of lines of an id, a tab and a label.
-        label_first: whether they are of a label, then tabs or spaces and an id (OpenKE, KB2E).
-        counted: whether the first line is the number of those that follow; None: by what stands there.
+        path: file with lines of an id, a tab and a label.
+        label_first: whether lines instead have a label, then tabs or spaces and an id (OpenKE, KB2E). Default
+            False.
+        counted: whether the first line is the number of the lines after it. None: by its content. Default
+            False.
 
     Raises:
         ValueError: naming file and line, if the ids are not 0, 1, 2, ..., each once, or a label is repeated.
@@ -43,7 +45,7 @@ def read_labels(path: Path, *, label_first: bool = False, counted: bool | None =
 
 
 def labels_by_id(path: Path, frame: pl.DataFrame, *, first: int) -> tuple[str, ...]:
-    """The labels in the order of their ids, from text columns id and label; ValueError as `read_labels`."""
+    """Labels in the order of their ids, from text columns id and label; ValueError as `read_labels`."""
     ids = frame["id"].cast(pl.Int64, strict=False)
     if (row := first_row(~(ids < len(frame)).fill_null(False))) is not None:
         message = f"the id must be below the number of ids, {len(frame)}, got {frame['id'][row]}."

@@ -1,4 +1,4 @@
-"""Layouts of a folder: which files of it hold what."""
+"""Layouts of folders: the files of a graph and their contents."""
 
 import re
 import warnings
@@ -7,16 +7,16 @@ from pathlib import Path
 
 LAYOUTS = ("labelled", "integer", "openke", "kb2e", "rotate", "libkge", "pykeen", "ntriples")
 
-# Splits that are read; other files of a folder are none of ours.
+# Names of splits; other files of a folder are ignored.
 SPLIT_NAME = r"(?:train|valid|dev|test|missing)(?:[_-][\w-]*)?"
 _GZ = r"(?:\.gz)?"
 _TEXT_SPLIT = re.compile(rf"({SPLIT_NAME})\.(?:txt|tsv|sif){_GZ}")
-# Tables of other programs have this ending too, so they are splits only where the training set is one.
+# Tables of other programs have this ending too, so they count as splits only if the training set is one.
 _CSV_SPLIT = re.compile(rf"({SPLIT_NAME})\.csv{_GZ}")
 _OPENKE_SPLIT = re.compile(rf"({SPLIT_NAME})2id\.txt{_GZ}")
 LIBKGE_SPLIT = re.compile(rf"({SPLIT_NAME})\.del{_GZ}")
 _RDF_SPLIT = re.compile(rf"({SPLIT_NAME})\.nt{_GZ}")
-# The triples of a PyKEEN factory, and the folders of factories that a data set of PyKEEN holds.
+# File of the triples of a PyKEEN factory, and folders of the factories in a data set of PyKEEN.
 FACTORY_TRIPLES = "numeric_triples.tsv"
 _FACTORIES = {"training": "train", "validation": "valid", "testing": "test"}
 _SPLITS = {
@@ -28,10 +28,10 @@ _SPLITS = {
     "libkge": LIBKGE_SPLIT,
     "ntriples": _RDF_SPLIT,
 }
-# Layouts whose splits have names that no other layout gives.
+# Layouts whose splits have names that no other layout uses.
 _OWN_SPLITS = ("openke", "libkge", "ntriples")
 _MAPS = ("entity2id.txt", "relation2id.txt")
-# What each layout is known by, beside its splits.
+# Files that identify each layout, in addition to its splits.
 _MARKS = {
     "openke": _MAPS,
     "rotate": ("entities.dict", "relations.dict"),
@@ -48,10 +48,10 @@ _LOOKED_FOR = (
 
 
 def _files_in(folder: Path) -> list[str]:
-    """The names of the files in `folder`, sorted.
+    """Names of the files in `folder`, sorted.
 
     Raises:
-        ValueError: if it is no folder, or holds what has the name of a file of a graph and is none.
+        ValueError: if it is not a folder, or holds a name of a file of a graph that is not a file.
     """
     if not folder.is_dir():
         what = "there is no such folder"
@@ -60,7 +60,7 @@ def _files_in(folder: Path) -> list[str]:
                 "this is a file; give its folder, which holds a file for each split, such as train.txt and "
                 "test.txt (owkg sample divides a single file of facts)"
             )
-        raise ValueError(f"{folder}: must be a folder of a knowledge graph, and {what}.")
+        raise ValueError(f"{folder}: must be a folder of a knowledge graph, but {what}.")
     paths = sorted(folder.iterdir())
     for path in paths:
         _require_file(path)
@@ -68,20 +68,20 @@ def _files_in(folder: Path) -> list[str]:
 
 
 def _require_file(path: Path) -> None:
-    """Raises ValueError for a split, or what a layout is known by, that is there and is no file."""
+    """ValueError for a name of a split or of a file of a layout that is not a file."""
     name = path.name.removesuffix(".gz")
     a_file = any(form.fullmatch(path.name) for form in _SPLITS.values()) or any(
         name == mark for marks in _MARKS.values() for mark in marks
     )
     link = path.is_symlink() and not path.exists()
     if (a_file and not path.is_file()) or (name in _FACTORIES and link):
-        what = f"is a link to {path.readlink()}, which is not there" if link else "is none"
+        what = f"is a link to {path.readlink()}, which does not exist" if link else "is not"
         what = "is a folder" if path.is_dir() else what
-        raise ValueError(f"{path}: must be a file, and {what}.")
+        raise ValueError(f"{path}: must be a file, but {what}.")
 
 
 def _nested(folder: Path) -> list[str]:
-    """The names of the files of triples in the folders of a PyKEEN data set."""
+    """Names of the files of triples in the folders of a PyKEEN data set."""
     names = [f"{name}/{FACTORY_TRIPLES}{end}" for name in _FACTORIES for end in ("", ".gz")]
     for name in names:
         if (folder / name).is_symlink() or (folder / name).exists():
@@ -90,10 +90,10 @@ def _nested(folder: Path) -> list[str]:
 
 
 def factory_folders(folder: Path) -> dict[str, Path]:
-    """The folders of PyKEEN's triples factories by split: those of a data set, or `folder` as "train".
+    """Folders of PyKEEN's triples factories by split: those of a data set, or `folder` as "train".
 
     Raises:
-        ValueError: if `folder` is a factory and a data set, or a data set without a training factory.
+        ValueError: if `folder` is both a factory and a data set, or a data set without a training factory.
     """
     own = [name for name in _files_in(folder) if name.removesuffix(".gz") == FACTORY_TRIPLES]
     found = {split: folder / name for name, split in _FACTORIES.items() if (folder / name).is_dir()}
@@ -104,14 +104,14 @@ def factory_folders(folder: Path) -> dict[str, Path]:
 
 
 def _marked_layouts(names: Iterable[str]) -> dict[str, list[str]]:
-    """The layouts with files of their own among `names`, and these files."""
+    """Layouts that have files of their own among `names`, with these files."""
     plain = {name.removesuffix(".gz"): name for name in names}
     marks = {
         layout: [plain[mark] for mark in known if mark in plain]
         + [name for name in plain.values() if layout in _OWN_SPLITS and _SPLITS[layout].fullmatch(name)]
         for layout, known in _MARKS.items()
     }
-    # Maps beside files of labels are of KB2E.
+    # Maps together with files of labels belong to KB2E.
     if marks["openke"] and not any(_OPENKE_SPLIT.fullmatch(name) for name in plain.values()):
         whole = _is_whole("kb2e", plain.values())
         marks["kb2e" if whole else "openke"] = marks.pop("openke")
@@ -119,13 +119,13 @@ def _marked_layouts(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def find_layout(folder: Path) -> str:
-    """The layout of `folder` by the names of its files: "labelled" stands for "integer" too.
+    """Layout of `folder` by the names of its files; "labelled" may also mean "integer".
 
-    Where files of several layouts are there, it is the one that is complete, and a warning says which files
-    are left out.
+    If there are files of several layouts, it is the complete one, and a warning names the files that are left
+    out.
 
     Raises:
-        ValueError: if there are no files of any layout, or whole sets of files of more than one.
+        ValueError: if there are no files of any layout, or complete sets of files of several.
     """
     names = _files_in(folder) + _nested(folder)
     marked = _marked_layouts(names)
@@ -142,12 +142,12 @@ def find_layout(folder: Path) -> str:
         layout = next(iter(whole), "labelled")
         left = [name for other, found in marked.items() if other not in (layout, *whole) for name in found]
         left = [name for name in left if name not in whole.get(layout, ())]
-        said = f"{folder}: is read as {layout}, and leaves out"
+        said = f"{folder}: is read as {layout}, without"
         if left:
             left = sorted(set(left))
-            text = f"{said} {', '.join(left)}: the other files of their layout are not there."
+            text = f"{said} {', '.join(left)}, because the other files of their layout are missing."
             if {name.removesuffix(".gz") for name in left} & set(_MAPS):
-                text += " If the columns are head, tail, relation, as of KB2E, `layout` head,tail,relation."
+                text += " For the columns head, tail, relation of KB2E, give `layout` head,tail,relation."
             warnings.warn(text, stacklevel=2)
         elif texts := _texts_beside(layout, names):  # LibKGE and PyKEEN leave their sources there
             hint = "; `layout` reads them (labelled)" if has_text else ""
@@ -164,7 +164,7 @@ def find_layout(folder: Path) -> str:
 
 
 def _texts_beside(layout: str, names: Iterable[str]) -> list[str]:
-    """The names of files of labelled splits that a layout does not read."""
+    """Names of files of labelled splits that a layout does not read."""
     own = _SPLITS.get(layout)
     if own is _TEXT_SPLIT:
         return []
@@ -173,7 +173,7 @@ def _texts_beside(layout: str, names: Iterable[str]) -> list[str]:
 
 
 def _is_whole(layout: str, names: Iterable[str]) -> bool:
-    """Whether the files that a layout is known by are there, and a training set."""
+    """Whether the files that identify a layout and its training set are all there."""
     plain = {name.removesuffix(".gz") for name in names}
     if layout == "pykeen":
         return bool(plain & set(_MARKS[layout]))
@@ -184,7 +184,7 @@ def _is_whole(layout: str, names: Iterable[str]) -> bool:
 
 
 def _found_splits(names: Iterable[str], layout: str) -> dict[str, list[str]]:
-    """The names of the files of each split; .csv counts where no other file is the training set."""
+    """Names of the files of each split; .csv counts if no other file is the training set."""
     found: dict[str, list[str]] = {}
     tables: dict[str, list[str]] = {}
     for name in names:
@@ -197,20 +197,20 @@ def _found_splits(names: Iterable[str], layout: str) -> dict[str, list[str]]:
 
 
 def find_file(folder: Path, name: str) -> Path:
-    """The file `name` or `name.gz` of `folder`; ValueError if there is neither, or both."""
+    """File `name` or `name.gz` of `folder`; ValueError if there is neither, or both."""
     there = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
     if not there:
-        raise ValueError(f"{folder}: must hold {name}, and there is no such file.")
+        raise ValueError(f"{folder}: must hold {name}, but there is no such file.")
     if len(there) > 1:
         raise ValueError(f"{folder}: must hold one of {name} and {name}.gz, got both.")
     return there[0]
 
 
 def split_files(folder: Path, layout: str) -> dict[str, Path]:
-    """The files of the splits by their name: train, valid and test first. A split "dev" is "valid".
+    """Files of the splits by name, with train, valid and test first. A split "dev" is "valid".
 
     Raises:
-        ValueError: if two files are of one split, or none is of "train".
+        ValueError: if two files are of one split, or there is no split "train".
     """
     found: dict[str, Path] = {}
     for split, names in _found_splits(_files_in(folder), layout).items():
@@ -222,7 +222,7 @@ def split_files(folder: Path, layout: str) -> dict[str, Path]:
 
 
 def ordered_splits(found: dict[str, Path], folder: Path, layout: str) -> dict[str, Path]:
-    """`found` with train, valid and test first; ValueError if train is not there."""
+    """`found` with train, valid and test first; ValueError if train is missing."""
     if "train" not in found:
         got = ", ".join(path.name for path in found.values()) or "no split that can be read"
         raise ValueError(f"{folder}: must hold the split train (layout {layout}), got {got}.")
@@ -231,14 +231,14 @@ def ordered_splits(found: dict[str, Path], folder: Path, layout: str) -> dict[st
 
 
 def graph_files(folder: Path) -> set[str]:
-    """The names of the files in `folder` that would be looked at when a graph is read from there."""
+    """Names of the files in `folder` that reading a graph from it would use."""
     names = _files_in(folder) + _nested(folder) if folder.exists() else []
     marks = {name for found in _marked_layouts(names).values() for name in found}
     return marks | {name for of in _found_splits(names, "labelled").values() for name in of}
 
 
 def is_part_of_graph(path: Path) -> bool:
-    """Whether a file of this name would be looked at when the graph in its folder is read."""
+    """Whether reading the graph in its folder would use a file of this name."""
     folder = path.parent
     there = {one.name for one in folder.iterdir() if one.is_file()} if folder.is_dir() else set()
     if not _marked_layouts(there) and "train" not in _found_splits(there, "labelled"):

@@ -1,4 +1,4 @@
-"""`dataset.yaml` of LibKGE: which file holds what."""
+"""`dataset.yaml` of LibKGE, which names the files of a data set."""
 
 import re
 import warnings
@@ -10,7 +10,7 @@ from owkg.kg.layouts import LIBKGE_SPLIT, SPLIT_NAME, find_file, ordered_splits
 
 
 class Manifest(NamedTuple):
-    """The files of a data set; for some, the stated number of lines, and the line that states it."""
+    """Files of a data set; for some, the stated number of lines and the line that states it."""
 
     entity_ids: Path
     relation_ids: Path
@@ -19,13 +19,13 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest in a `dataset.yaml`: plain values by keys, nested by indentation or by dots in the key.
+    """Manifest in a `dataset.yaml`: plain values by keys, nested by indentation or by dots in the key.
 
     Every file of type "triples" is a split.
 
     Raises:
-        ValueError: naming file and line, if a line is of another form, a split is of another type or of none,
-            or a file is not there, or not beside this one.
+        ValueError: naming file and line, if a line has another form, a split has another type or none, or a
+            file is missing or not in the folder of the manifest.
     """
     values = _flat(path)
     folder = path.parent
@@ -35,7 +35,7 @@ def read_manifest(path: Path) -> Manifest:
         if Path(named).name != named:
             outside = Path(named).is_absolute() or ".." in Path(named).parts
             where = "outside of" if outside else "in a folder within"
-            message = f"must name a file beside this one, got {named!r}, which is {where} the folder."
+            message = f"must name a file in the same folder, got {named!r}, which is {where} it."
             raise line_error(path, line, message)
         return find_file(folder, named)
 
@@ -69,18 +69,18 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _note_left_out(path: Path, splits: dict[str, Path]) -> None:
-    """A warning of files beside a `dataset.yaml` that have the names of splits, and that it does not name."""
+    """Issues a warning about files next to a `dataset.yaml` that are named like splits, but are not in it."""
     there = sorted(one for one in path.parent.iterdir() if LIBKGE_SPLIT.fullmatch(one.name))
     if left := [one.name for one in there if one not in splits.values()]:
         warnings.warn(
-            f"{path}: names no split of type triples in {', '.join(left)}: left out.",
+            f"{path}: does not name {', '.join(left)} as splits of type triples, so they are left out.",
             UserWarning,
             stacklevel=3,
         )
 
 
 def _flat(path: Path) -> dict[str, tuple[str, int]]:
-    """(value, line) by the full key, its parts joined by dots."""
+    """Value and line by full key, whose parts are joined by dots."""
     import yaml
 
     lines = read_lines(path).to_list()
@@ -101,7 +101,7 @@ def _flat(path: Path) -> dict[str, tuple[str, int]]:
                 case yaml.ScalarEvent(anchor=None, tag=None) if above and key is not None:
                     full, key = ".".join([*above[1:], key]), None
                     if full in values:
-                        raise line_error(path, number, f"{full} stands on line {values[full][1]} already.")
+                        raise line_error(path, number, f"{full} is already on line {values[full][1]}.")
                     if event.value or event.style:  # not null
                         values[full] = (event.value, number)
                 case yaml.NodeEvent():

@@ -1,8 +1,8 @@
-"""What names a query: the text of it, and what is known and asked for.
+"""Texts of queries, and their known and asked entities.
 
-The query for the tail of (h, r, ?) is `h|r|?`, that for the head of (?, r, t) is `?|r|t`. The head ends at
-the first bar and the tail begins after the last, so that a relation may hold bars. An entity that would be
-read as something else is escaped: a bar in it as `\\|`, a backslash as `\\\\`, tabs and ends of line as
+The query for the tail of (h, r, ?) is `h|r|?`, and the query for the head of (?, r, t) is `?|r|t`. The head
+ends at the first bar and the tail begins after the last, so that a relation may hold bars. Ambiguous
+characters of an entity are escaped: a bar as `\\|`, a backslash as `\\\\`, tabs and ends of line as
 `\\x09`, `\\x0a` and `\\x0d`, a space at an end as `\\x20`, and the entity `?` as `\\?`.
 """
 
@@ -11,9 +11,9 @@ import polars as pl
 QUERY_TEXT = "'head|relation|?' or '?|relation|tail'"
 
 TOPIC = "(topic)\u2060"
-"""The relation of a query that is a topic: its entity is the topic, its answers are relevant documents.
+"""Relation of a query that is a topic: its entity is the topic, its answers are relevant documents.
 
-It ends with a letter that has no width, so that a relation of a graph may be called (topic).
+It ends with a character of no width, so that a relation of a graph may be named (topic).
 """
 
 _ESCAPES = {"\\": "\\\\", "\t": "\\x09", "\n": "\\x0a", "\r": "\\x0d"}
@@ -24,17 +24,17 @@ _HEAD_ASKED = r"^\?\|((?:[^\\]|\\.)+)\|((?:[^|\\]|\\.)+)$"
 
 
 def known_entity() -> pl.Expr:
-    """What the query of a triple knows, from the columns side, head and tail: the entity not asked for."""
+    """Known entity of the query of a triple, from the columns side, head and tail."""
     return pl.when(pl.col("side") == "tail").then("head").otherwise("tail").alias("entity")
 
 
 def asked_entity() -> pl.Expr:
-    """The answer to the query of a triple, from the columns side, head and tail."""
+    """Answer to the query of a triple, from the columns side, head and tail."""
     return pl.when(pl.col("side") == "tail").then("tail").otherwise("head").alias("answer")
 
 
 def escaped(label: str | pl.Expr, *, bars: bool = False) -> pl.Expr:
-    """A column of labels as a field of a file holds them; with `bars`, bars and the label ? too."""
+    """Column of labels, escaped for a field of a file; with `bars`, bars and the label ? are escaped too."""
     column = pl.col(label) if isinstance(label, str) else label
     codes = _BARRED if bars else _ESCAPES
     text = column.cast(pl.String).str.replace_many(list(codes), list(codes.values()))
@@ -43,12 +43,12 @@ def escaped(label: str | pl.Expr, *, bars: bool = False) -> pl.Expr:
 
 
 def unescaped(column: pl.Expr) -> pl.Expr:
-    """The labels of a column that `escaped` wrote; a backslash before any other letter stands for itself."""
+    """Labels of a column that `escaped` wrote; a backslash before any other character is kept."""
     return column.str.replace_many(list(_READ), list(_READ.values()), leftmost=True)
 
 
 def query_text() -> pl.Expr:
-    """`head|relation|?` or `?|relation|tail`, or a topic, from the columns side, entity and relation."""
+    """Query `head|relation|?` or `?|relation|tail`, or topic, from the columns side, entity and relation."""
     entity, relation = escaped("entity", bars=True), escaped("relation")
     texts = (
         pl.when(pl.col("side") == "tail")
@@ -59,7 +59,7 @@ def query_text() -> pl.Expr:
 
 
 def query_parts(query: pl.Expr) -> list[pl.Expr]:
-    """The side, entity and relation of `head|relation|?` or `?|relation|tail`; null of other text."""
+    """Side, entity and relation of `head|relation|?` or `?|relation|tail`; null for other texts."""
     tail, head = query.str.extract_groups(_TAIL_ASKED), query.str.extract_groups(_HEAD_ASKED)
     for_tail, for_head = tail.struct[0].is_not_null(), head.struct[0].is_not_null()
     good = for_tail != for_head
@@ -73,12 +73,12 @@ def query_parts(query: pl.Expr) -> list[pl.Expr]:
 
 
 def query_of(entity: str, relation: str, side: str) -> str:
-    """The text of one query, as `query_text` has it."""
+    """Text of one query, as from `query_text`."""
     frame = pl.DataFrame({"side": [side], "entity": [entity], "relation": [relation]})
     return frame.select(query_text()).item()
 
 
 def parts_of(query: str) -> tuple[str, str, str] | None:
-    """(side, entity, relation) of the text of one query; None of other text."""
+    """Side, entity and relation of the text of one query; None for other texts."""
     row = pl.DataFrame({"query": [query]}).select(query_parts(pl.col("query"))).row(0)
     return None if row[0] is None else row

@@ -1,4 +1,4 @@
-"""N-Triples: lines of RDF, an IRI, a blank node or a literal at each place."""
+"""N-Triples: lines of RDF with an IRI, a blank node or a literal at each place."""
 
 import warnings
 from pathlib import Path
@@ -9,7 +9,7 @@ import polars as pl
 from owkg.files.lines import COLUMNS, LineBlock, line_error
 
 LINE = "line"
-"""The column that says on which line of its file a triple stands."""
+"""Column with the number of the line of a triple."""
 
 _COMMENT = r"^[ \t\r]*(?:#.*)?$"
 
@@ -17,10 +17,11 @@ _COMMENT = r"^[ \t\r]*(?:#.*)?$"
 def triple_columns(path: Path, block: LineBlock) -> pl.DataFrame:
     """Columns head, relation, tail of labels, and the line of each triple.
 
-    The label of an IRI is the IRI, that of a blank node or a literal as N-Triples write it.
+    The label of an IRI is the IRI; the label of a blank node or a literal is its text in N-Triples.
 
     Raises:
-        ValueError: naming the file and the first line that is no triple; or if pyoxigraph is not installed.
+        ValueError: naming the file and the first line that is not a triple; or if pyoxigraph is not
+            installed.
     """
     try:
         from pyoxigraph import NamedNode, RdfFormat, parse
@@ -53,7 +54,7 @@ def triple_columns(path: Path, block: LineBlock) -> pl.DataFrame:
 
 
 def note_kinds(folder: Path, entities: pl.Series) -> None:
-    """A warning of how many entities are literals, and how many blank nodes."""
+    """Issues a warning with the numbers of entities that are literals and blank nodes."""
     kinds = {"literals": '"', "blank nodes": "_:"}
     counts = {name: int(entities.str.starts_with(sign).sum()) for name, sign in kinds.items()}
     if told := [f"{name} ({count:,})" for name, count in counts.items() if count]:

@@ -1,4 +1,4 @@
-"""Popularity: in how many triples an entity, a relation, or both together take part."""
+"""Popularity: the number of triples of an entity, of a relation, or of both together."""
 
 import numpy as np
 import polars as pl
@@ -13,7 +13,11 @@ from owkg.ordered import distinct, located, searched
 
 
 def entity_popularity(triples: ArrayLike, num_entities: int) -> Int64[np.ndarray, "entities"]:
-    """In how many of `triples`, int [triples, 3], each entity is; a loop counts once, repeated triples often.
+    """Number of triples of each entity; a loop counts once, repeated triples each time.
+
+    Args:
+        triples: head, relation and tail ids, int [triples, 3].
+        num_entities: number of entities.
 
     Raises:
         ValueError: if an id is out of range.
@@ -29,7 +33,7 @@ def entity_popularity(triples: ArrayLike, num_entities: int) -> Int64[np.ndarray
 
 
 def relation_popularity(triples: ArrayLike, num_relations: int) -> Int64[np.ndarray, "relations"]:
-    """How many of `triples` each relation has; ValueError if an id is out of range."""
+    """Number of `triples` of each relation; ValueError if an id is out of range."""
     relations = size("num_relations", num_relations)
     counts = np.bincount(triples_checked(triples, None, relations)[:, 1], minlength=relations)
     return counts.astype(np.int64, copy=False)
@@ -38,15 +42,15 @@ def relation_popularity(triples: ArrayLike, num_relations: int) -> Int64[np.ndar
 def entity_relation_popularity(
     triples: ArrayLike, entity: ArrayLike, relation: ArrayLike, *, num_relations: int
 ) -> Int64[np.ndarray, "..."]:
-    """In how many triples an entity takes part with a relation, on either side; a loop counts once.
+    """Number of triples that contain an entity, on either side, and a relation; a loop counts once.
 
     Args:
-        triples: as in `entity_popularity`.
+        triples: head, relation and tail ids, int [triples, 3].
         entity, relation: ids of each query, [queries]; an entity in no triple counts 0.
-        num_relations: of the graph.
+        num_relations: number of relations.
 
     Raises:
-        ValueError: if an id is out of range or the shapes do not broadcast.
+        ValueError: if an id is out of range, or the shapes do not broadcast.
 
     Examples:
         >>> entity_relation_popularity([[0, 0, 1], [1, 0, 2], [1, 1, 2]], [1, 0], [0, 1], num_relations=2)
@@ -67,13 +71,14 @@ def entity_relation_popularity(
 def popularity_columns(
     graph: KnowledgeGraph, triples: np.ndarray, side: np.ndarray, *, train: str = "train"
 ) -> dict[str, pl.Series]:
-    """The columns popularity, relation_popularity and category of a rank table, [triples] each.
+    """Columns popularity, relation_popularity and category of a rank table, [triples] each.
 
     Args:
-        graph: that the ids are of, with the split `train`.
-        triples: int [triples, 3].
-        side: that is predicted of each triple; both popularities of a relation are its triples.
-        train: the split that is counted.
+        graph: knowledge graph of the ids, with the split `train`.
+        triples: ids, int [triples, 3].
+        side: predicted side of each triple; both popularities of a predicted relation are its number of
+            triples.
+        train: split that is counted. Default "train".
     """
     facts, relation = graph.splits[train], triples[:, 1]
     answer = np.where(side == "head", triples[:, 0], triples[:, 2])
@@ -91,19 +96,19 @@ def popularity_columns(
 
 
 HALF_LINKS = ("neither seen", "(r, t) seen", "(h, r) seen", "both seen")
-"""Which of (h, r) and (r, t) some fact has."""
+"""Half-links of a triple, (h, r) and (r, t), that occur in some fact."""
 
 
 def half_links(facts: np.ndarray, triples: np.ndarray, num_relations: int) -> pl.Series:
-    """Which half-links of each triple, (h, r) and (r, t), some fact has.
+    """Half-links of each triple, (h, r) and (r, t), that occur in some fact.
 
     Args:
-        facts: int [facts, 3], such as the training triples.
-        triples: int [triples, 3].
-        num_relations: of the graph.
+        facts: facts, int [facts, 3], such as the training triples.
+        triples: ids, int [triples, 3].
+        num_relations: number of relations.
 
     Returns:
-        An enum: both seen, (h, r) seen, (r, t) seen, neither seen.
+        Enum column: both seen, (h, r) seen, (r, t) seen, neither seen.
     """
     seen = []
     for end in (0, 2):

@@ -1,4 +1,4 @@
-"""Knowledge graphs from files."""
+"""Reading of knowledge graphs from files."""
 
 import re
 import warnings
@@ -44,26 +44,26 @@ DUPLICATES = ("warn", "keep", "drop", "error")
 _IDS = "[ \t]*" + "[ \t]+".join([f"(?:{WHOLE})"] * 3) + "[ \t]*"
 _THREE_IDS = "three ids (whole numbers)"
 _NUMBERS = r"\s*" + r"\s+".join([r"[+-]?[0-9]+(?:\.[0-9]*)?"] * 3) + r"\s*"
-# Lines of a file that are looked at for what it holds.
+# Number of lines of a file that are inspected for their contents.
 _SAMPLE = 1000
-# Steps of progress, shared out among the splits by the bytes of their files: read, numbered, looked at for
+# Steps of progress, divided among the splits by the bytes of their files: read, numbered, checked for
 # duplicates.
 _READ, _NUMBERED, _LOOKED_AT = 700, 200, 100
 _STEPS = 1000
-# Bytes of a file that such lines are looked for in.
+# Number of bytes of a file from which these lines are taken.
 _LOOKED = 2**20
 
 _Ids = Int32[np.ndarray, "_ 3"]
 
 
 class Reading(NamedTuple):
-    """How a folder is read: what `read_graph` is told of it."""
+    """Options of `read_graph` for a folder."""
 
     layout: str | None = None
     duplicates: str = "warn"
 
     def checked(self) -> "Reading":
-        """This; ValueError, naming the argument, if there is no such layout or no such way."""
+        """The options; ArgumentError if there is no such layout or treatment of duplicates."""
         layout_named(self.layout)
         if self.duplicates not in DUPLICATES:
             raise ArgumentError(
@@ -73,29 +73,29 @@ class Reading(NamedTuple):
 
 
 class _File(NamedTuple):
-    """A split's file: its first block, all blocks, and the columns of labels."""
+    """File of a split: its first block, all blocks, and the columns of labels."""
 
     path: Path
     head: LineBlock
     blocks: Iterator[LineBlock]
     columns: Columns
     rdf: bool = False
-    named: bool = False  # whether the layout says what the columns are, and which holds classes
+    named: bool = False  # whether the layout names the columns, including classes
 
     @property
     def first(self) -> int:
-        """The number of the first line that holds a triple."""
+        """Number of the first line that holds a triple."""
         return self.head.first
 
     @property
     def ids(self) -> str:
-        """A pattern of a line of three ids."""
+        """Pattern of a line of three ids."""
         if self.columns.quoted:
             return self.columns.separator.join([f"(?:{WHOLE})"] * 3)
         return _IDS
 
     def frames(self) -> "Iterator[tuple[int, pl.DataFrame]]":
-        """The number of the first line of each block, and its labels."""
+        """Number of the first line, and labels, of each block."""
         for block in self.blocks:
             if self.rdf:
                 yield block.first, triple_columns(self.path, block)
@@ -104,9 +104,9 @@ class _File(NamedTuple):
 
 
 class _Lines(NamedTuple):
-    """Where the triples of a split stand: file, number of its first line, and after it those of the others.
+    """Lines of the triples of a split: file, number of the first line, and distances of all lines from it.
 
-    `after` is None where triple i is on the i-th line after the first.
+    `after` is None if triple i is on the i-th line after the first.
     """
 
     path: Path
@@ -114,18 +114,18 @@ class _Lines(NamedTuple):
     after: np.ndarray | None = None
 
     def line(self, row: int) -> int:
-        """The number of the line of a triple."""
+        """Number of the line of a triple."""
         return self.first + (row if self.after is None or not len(self.after) else int(self.after[row]))
 
 
 class _Tables(NamedTuple):
-    """A folder in ids; by split, where its triples stand."""
+    """Triples of a folder as ids, and the lines of the triples of each split."""
 
     entities: tuple[str, ...]
     relations: tuple[str, ...]
     splits: dict[str, _Ids]
     lines: dict[str, _Lines]
-    by_label: bool  # whether the files name labels, not ids
+    by_label: bool  # whether the files have labels, not ids
 
 
 def read_graph(
@@ -135,62 +135,62 @@ def read_graph(
     layout: str | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> KnowledgeGraph:
-    """Reads a knowledge graph from a folder of one of the usual layouts.
+    """Knowledge graph from a folder in one of the usual layouts.
 
-    - "labelled": `train.txt`, `valid.txt`, `test.txt`, lines of head, relation, tail, separated by tabs,
+    - "labelled": `train.txt`, `valid.txt`, `test.txt` with lines of head, relation, tail, separated by tabs,
       without a header (also PyKEEN, CoDEx). Ids follow the labels of all splits, sorted by code point. In
       `train.csv`, commas or semicolons separate the columns, and fields may be quoted.
     - "head,tail,relation" or another order of these three words: labelled files with columns in that order.
-      Further words name columns that are left out, with a warning; "label" names that of classes.
+      Further words name columns that are left out, with a warning; "label" names the column of classes.
     - "head=subject,relation=predicate,tail=object": labelled files with a header line, in which the columns
-      have these names; others are left out, with a warning. "label=..." names the column of classes.
+      have these names; other columns are left out, with a warning. "label=..." names the column of classes.
     - "integer": the same files with ids in place of labels, separated by tabs or spaces. The labels are
-      their digits. At least half of the ids below the largest have to be there.
-    - "rotate": `entities.dict` and `relations.dict` (id, tab, label), and the same files with labels or,
-      if the first line of train holds no three known labels, ids.
-    - "openke": `entity2id.txt`, `relation2id.txt`, `train2id.txt`, ...: the number of lines first; then label
-      and id, or the ids of head, tail, relation in this order.
+      the digits of the ids. At least half of the ids up to the largest must occur.
+    - "rotate": `entities.dict` and `relations.dict` (id, tab, label), and the same files with labels, or
+      with ids if the first line of train does not hold three known labels.
+    - "openke": `entity2id.txt`, `relation2id.txt`, `train2id.txt`, ..., each beginning with the number of
+      lines, followed by label and id, or by the ids of head, tail and relation in this order.
     - "kb2e": `entity2id.txt` and `relation2id.txt` (label and id, with or without the number of lines first)
-      and `train.txt`, ... of labels, as of KB2E, ConvKB and KBAT. `relation2id.txt` decides whether the
+      and `train.txt`, ... with labels, as in KB2E, ConvKB and KBAT. `relation2id.txt` decides whether the
       columns are head, relation, tail or head, tail, relation.
-    - "libkge": `dataset.yaml`, or else `entity_ids.del`, `relation_ids.del`, `train.del`, ...
+    - "libkge": `dataset.yaml`, or otherwise `entity_ids.del`, `relation_ids.del`, `train.del`, ...
     - "pykeen": a triples factory (`entity_to_id.tsv.gz`, `relation_to_id.tsv.gz`, `numeric_triples.tsv.gz`,
       with header lines), read as the split train; or a data set of factories in the folders `training`,
-      `validation`, `testing`. Ids are those of training; labels that only the others have come after
-      them. Pickles (`base.pth`, `metadata.pth`) are not opened.
+      `validation`, `testing`. Ids are the ids of training; labels that only the other factories have come
+      after them. Pickles (`base.pth`, `metadata.pth`) are not opened.
     - "ntriples": `train.nt`, `valid.nt`, `test.nt`. The labels of IRIs have no angle brackets. Literals and
-      blank nodes are entities too, labelled as they are written, and a warning counts them; a blank node of
-      two files is one entity if its name is the same. Needs pyoxigraph.
+      blank nodes are entities too, labelled by their text, and a warning counts them; blank nodes of two
+      files are one entity if they have the same name. Needs pyoxigraph.
 
     Splits are files whose name begins with train, valid, test or missing, as in `test_sparse.txt`;
-    "dev" is read as "valid". All may be packed (`.gz`); other files are ignored. Splits whose name ends in
-    "_negatives" hold false triples (CoDEx), which never count as facts. A fourth column of 1 and -1, or other
-    words for true and false, divides a file of labels (WN11, FB13): the false triples of `test.txt` become
-    the split "test_negatives", and a warning counts them; where the other columns are whole numbers, a layout
-    must be named.
+    "dev" is read as "valid". All files may be packed (`.gz`); other files are ignored. Splits whose name ends
+    in "_negatives" hold false triples (CoDEx), which never count as facts. A fourth column of 1 and -1, or
+    other words for true and false, divides a file of labels (WN11, FB13): the false triples of `test.txt`
+    become the split "test_negatives", and a warning counts them. If the other columns are whole numbers, a
+    layout must be named.
 
     Args:
-        folder: where the files are.
-        duplicates: what becomes of a triple that stands in one split more than once: "warn" keeps all and
-            warns with their number, "keep" keeps all, "drop" keeps the first, "error" refuses.
-        layout: one of the above; None looks at the files: "integer" if the first line of every split
-            is three whole numbers and no file names the ids; and a first line that looks like a header is
-            an error. The layout "labelled", if named, takes such a line for a triple. Where files of two
-            layouts are there and one is complete, that one is read, and a warning says what is left out.
-        on_progress: told how many steps are done, and of how many; a split takes several.
+        folder: folder of the files.
+        duplicates: treatment of triples that are repeated in one split: "warn" (default) keeps all and
+            warns with their number, "keep" keeps all, "drop" keeps the first, "error" raises an error.
+        layout: one of the layouts above. Default: found from the files. It is "integer" if the first line of
+            every split is three whole numbers and no file names the ids. If there are files of two layouts
+            and one is complete, that one is read, and a warning names the files that are left out. A first
+            line that looks like a header is an error, unless the layout is named "labelled".
+        on_progress: function called with (done, total) steps; a split takes several.
 
     Returns:
         The graph: its entities, its relations, and the triples of each split, by their ids.
 
     Raises:
-        ValueError: if the folder is of no layout or of several, if there is no train split, or if a line is
+        ValueError: if the folder has no layout or several, if there is no train split, or if a line is
             malformed, blank, not UTF-8, a header, or holds an unknown label or an id out of range; the
-            message begins with the file and, where there is one, the line.
+            message begins with the file and the line, if there is one.
 
     Warns:
-        UserWarning: of triples that repeat; of files and columns that are left out; of what is taken for
-            classes, or for the entities of literals and blank nodes; of ids that do not begin at 0; if what
-            stands in the place of relations looks like entities.
+        UserWarning: about repeated triples; files and columns that are left out; columns taken as classes;
+            literals and blank nodes taken as entities; ids that do not begin at 0; and relations that look
+            like entities.
     """
     named = layout_named(Reading(layout, duplicates).checked().layout)
     folder = checks.path("folder", folder)
@@ -211,7 +211,7 @@ def read_graph(
 
 
 class _Progress:
-    """Tells how much of the work is done; every file has steps by its bytes."""
+    """Progress of reading; each file has steps in proportion to its bytes."""
 
     def __init__(self, tell: Callable[[int, int], None] | None) -> None:
         self._tell, self._done, self._bytes = tell, 0.0, {}
@@ -220,7 +220,7 @@ class _Progress:
         self._bytes = {path: path.stat().st_size for path in paths}
 
     def add(self, steps: float, path: Path, share: float = 1) -> None:
-        """That a share of a file has come through a phase of so many steps."""
+        """Counts a share of a file that has passed a phase of so many steps."""
         self._done += steps * share * self._bytes[path] / max(1, sum(self._bytes.values()))
         if self._tell:
             self._tell(min(int(self._done), _STEPS), _STEPS)
@@ -230,11 +230,11 @@ class _Progress:
             self._tell(_STEPS, _STEPS)
 
     def blocks(self, path: Path, blocks: Iterable[LineBlock]) -> Iterator[LineBlock]:
-        """Blocks of a file that are read."""
+        """Blocks of a file, counted as they are read."""
         left = 1.0
         for block in blocks:
             yield block
-            # Packed files hold more than their size.
+            # Packed files hold more bytes than their size.
             share = min(left, len(block.text) / self._bytes[path])
             left -= share
             self.add(_READ, path, share)
@@ -242,6 +242,7 @@ class _Progress:
 
 
 def _tables(folder: Path, layout: Layout, progress: _Progress) -> _Tables:
+    """Triples of a folder in any layout."""
     found = find_layout(folder) if layout.name is None else layout.name
     match found:
         case "openke":
@@ -276,13 +277,13 @@ def _files(
     rdf: bool = False,
     spaces: bool = False,
 ) -> dict[str, _File]:
-    """The files of the splits, each with its first block, which tells what it holds.
+    """Files of the splits, each with its first block, which shows its contents.
 
     Args:
-        paths: by split.
-        progress: that is told.
-        layout: which columns the files have; None: the usual ones, and perhaps classes.
-        rdf: whether they are N-Triples.
+        paths: paths by split.
+        progress: progress of reading.
+        layout: columns of the files. None: the usual ones, and possibly classes.
+        rdf: whether the files are N-Triples.
         spaces: whether spaces may separate labels.
     """
     progress.expect(paths.values())
@@ -312,11 +313,12 @@ def _files(
 
 
 def _first_line(block: LineBlock) -> str:
+    """First line of a block."""
     return block.text.partition(b"\n")[0].decode()
 
 
 def _begins_with_ids(file: _File) -> bool:
-    """Whether the first line of a file is three ids, or these and a class."""
+    """Whether the first line of a file is three ids, possibly followed by a class."""
     line = _first_line(file.head)
     if CLASS in file.columns.names:
         line = line.rpartition(file.columns.separator)[0]
@@ -324,22 +326,22 @@ def _begins_with_ids(file: _File) -> bool:
 
 
 def _refuse_classes(files: Iterable[_File]) -> None:
-    """ValueError for a file of ids with a fourth column that may hold classes, or anything else."""
+    """ValueError for a file of ids with a fourth column, which may hold classes or anything else."""
     if (file := next((file for file in files if CLASS in file.columns.names), None)) is not None:
         raise line_error(
             file.path,
             1,
-            f"is three whole numbers and a fourth field, got {_first_line(file.head)!r}: if the fourth says "
-            "true or false, name the layout (`layout` labelled, the numbers being labels); if it is a time "
-            "or a weight, name all columns (`layout` head,relation,tail,time), which leaves it out.",
+            f"is three whole numbers and a fourth field, got {_first_line(file.head)!r}: if the fourth means "
+            "true or false, name the layout (`layout` labelled, which takes the numbers as labels); if it is "
+            "a time or a weight, name all columns (`layout` head,relation,tail,time), which leaves it out.",
         )
 
 
 def _check_labels(files: Iterable[_File]) -> None:
-    """Looks for ids that one line would turn into labels, in some lines of each file.
+    """Checks some lines of each file for ids that a single other line would turn into labels.
 
     Raises:
-        ValueError: naming a first line of three numbers that are no ids, where most lines are ids.
+        ValueError: naming a first line of three numbers that are not ids, if most lines are ids.
     """
     samples = []
     for file in files:
@@ -352,11 +354,12 @@ def _check_labels(files: Iterable[_File]) -> None:
     path, line = next((file.path, line) for file, line in named if not re.fullmatch(file.ids, line))
     said = f"{path}, line 1: is not three ids (whole numbers without a sign or a zero in front), got {line!r}"
     if re.fullmatch(_NUMBERS, line):
-        raise ValueError(f"{said}, where most lines are; if all are labels, say so (`layout` labelled).")
-    warnings.warn(f"{said}, where most lines are: all of them are read as labels.", UserWarning, stacklevel=2)
+        raise ValueError(f"{said}, but most lines are; if all are labels, give `layout` labelled.")
+    warnings.warn(f"{said}, but most lines are: all of them are read as labels.", UserWarning, stacklevel=2)
 
 
 def _openke(folder: Path, progress: _Progress) -> _Tables:
+    """Triples of a folder in the layout of OpenKE."""
     entities, relations = (
         read_labels(find_file(folder, f"{kind}2id.txt"), label_first=True, counted=True)
         for kind in ("entity", "relation")
@@ -373,6 +376,7 @@ def _openke(folder: Path, progress: _Progress) -> _Tables:
 
 
 def _rotate(folder: Path, progress: _Progress) -> _Tables:
+    """Triples of a folder in the layout of RotatE."""
     maps = "entities.dict", "relations.dict"
     entities, relations = (read_labels(find_file(folder, name)) for name in maps)
     files = _files(split_files(folder, "rotate"), progress)
@@ -387,6 +391,7 @@ def _rotate(folder: Path, progress: _Progress) -> _Tables:
 
 
 def _kb2e(folder: Path, progress: _Progress) -> _Tables:
+    """Triples of a folder in the layout of KB2E."""
     maps = "entity2id.txt", "relation2id.txt"
     entities, relations = (
         read_labels(find_file(folder, name), label_first=True, counted=None) for name in maps
@@ -400,10 +405,10 @@ def _kb2e(folder: Path, progress: _Progress) -> _Tables:
 
 
 def _order(file: _File, entities: tuple[str, ...], relations: tuple[str, ...]) -> tuple[str, ...]:
-    """Which column holds the relations, by how many of some lines name one there, and an entity elsewhere.
+    """Order of the columns, by the lines in which a column names a relation and another one an entity.
 
     Raises:
-        ValueError: naming the file, if as many lines do for one order as for the other.
+        ValueError: naming the file, if as many lines fit one order as the other.
     """
     lines = LineBlock(1, file.head.text[:_LOOKED]).lines
     fields = lines.gather_every(max(1, len(lines) // _SAMPLE)).str.split(file.columns.separator)
@@ -416,8 +421,8 @@ def _order(file: _File, entities: tuple[str, ...], relations: tuple[str, ...]) -
     usual, other = fitting(1, 2), fitting(2, 1)
     if usual == other and usual:
         raise ValueError(
-            f"{file.path}: relation2id.txt must say which column holds the relations, but the second and the "
-            "third fit equally; name the order, such as `layout` head,relation,tail."
+            f"{file.path}: relation2id.txt must show which column holds the relations, but the second and "
+            "the third fit equally; name the order, such as `layout` head,relation,tail."
         )
     return COLUMNS if usual >= other else ("head", "tail", "relation")
 
@@ -442,7 +447,7 @@ def _divide(
     splits: dict[str, _Ids],
     lines: dict[str, _Lines],
 ) -> None:
-    """Puts the triples of a file among the splits, the false ones into a split of their own, with a warning.
+    """Adds the triples of a file to the splits, false ones to a split of their own, with a warning.
 
     `more` are the further columns of the blocks of the file: classes, or numbers of lines.
     """
@@ -461,8 +466,8 @@ def _divide(
     order = ",".join(column for column in file.columns.names if column != CLASS)
     hint = "" if file.named else f" If it is a time or a weight, `layout` {order},time leaves it out."
     warnings.warn(
-        f"{file.path}: the last column says which triples are true: {int(true.sum()):,} are, and "
-        f"{int((~true).sum()):,} are not and become the split {false}.{hint}",
+        f"{file.path}: the last column marks {int(true.sum()):,} triples as true and "
+        f"{int((~true).sum()):,} as false; the false ones become the split {false}.{hint}",
         stacklevel=2,
     )
     _note_contradictions(file, triples, true)
@@ -474,7 +479,7 @@ def _divide(
 
 
 def _note_contradictions(file: _File, triples: _Ids, true: np.ndarray) -> None:
-    """A warning, with the lines of one, of triples that a file says to be true and to be false."""
+    """Issues a warning, with the lines of one, about triples that a file calls both true and false."""
     keys = triple_keys(triples)
     both = np.intersect1d(keys[true], keys[~true])
     if not len(both):
@@ -491,6 +496,7 @@ def _note_contradictions(file: _File, triples: _Ids, true: np.ndarray) -> None:
 
 
 def _require_free(split: str, path: Path, lines: dict[str, _Lines]) -> None:
+    """ValueError if a split already has a file."""
     if split in lines:
         raise ValueError(
             f"{path}: holds triples of the split {split}, and {lines[split].path.name} does too."
@@ -498,12 +504,13 @@ def _require_free(split: str, path: Path, lines: dict[str, _Lines]) -> None:
 
 
 def _in_order(splits: dict[str, _Ids]) -> dict[str, _Ids]:
-    """The splits, train, valid and test first."""
+    """Splits with train, valid and test first."""
     first = [name for name in ("train", "valid", "test") if name in splits]
     return {name: splits[name] for name in (*first, *sorted(splits.keys() - set(first)))}
 
 
 def _libkge(folder: Path, progress: _Progress) -> _Tables:
+    """Triples of a folder in the layout of LibKGE."""
     if (folder / "dataset.yaml").is_file():
         entity_ids, relation_ids, paths, sizes = read_manifest(folder / "dataset.yaml")
     else:
@@ -516,16 +523,17 @@ def _libkge(folder: Path, progress: _Progress) -> _Tables:
     found |= {paths[name]: len(triples) for name, triples in splits.items()}
     for path, (size, line) in sizes.items():
         if size != found[path]:
-            message = f"says {size} of {path.name}, which has {found[path]} lines."
+            message = f"states {size} lines for {path.name}, which has {found[path]}."
             raise line_error(folder / "dataset.yaml", line, message)
     lines = {name: _Lines(path, 1) for name, path in paths.items()}
     return _Tables(entities, relations, splits, lines, by_label=False)
 
 
 def _pykeen(folder: Path, progress: _Progress) -> _Tables:
+    """Triples of a folder in the layout of PyKEEN."""
     factories = {name: read_factory(path) for name, path in factory_folders(folder).items()}
     progress.expect(factory.path for factory in factories.values())
-    # Each factory has ids of its own, which the labels join.
+    # Each factory has its own ids, which are joined by the labels.
     entities, relations = (
         tuple(dict.fromkeys(label for factory in factories.values() for label in getattr(factory, kind)))
         for kind in ("entities", "relations")
@@ -552,7 +560,7 @@ def _ids(
     columns: tuple[str, ...] = COLUMNS,
     expected: str = _THREE_IDS,
 ) -> _Ids:
-    """The triples of a file of ids below the numbers of labels."""
+    """Triples of a file of ids, which must be smaller than the numbers of labels."""
     sizes = dict.fromkeys(COLUMNS, len(entities)) | {"relation": len(relations)}
     parts = [_stacked(id_columns(path, block, columns, expected, sizes=sizes)) for block in blocks]
     return np.concatenate([np.empty((0, 3), np.int32), *parts])
@@ -561,7 +569,7 @@ def _ids(
 def _known_labels(
     file: _File, entity: Any, relation: Any, maps: tuple[str, str]
 ) -> tuple[_Ids, list[pl.DataFrame]]:
-    """The triples of a file of labels, of enums `entity` and `relation`, and its further columns."""
+    """Triples of a file of labels, by the enums `entity` and `relation`, and its further columns."""
     parts, more = [], []
     for first, frame in file.frames():
         codes = _codes(frame, entity, relation)
@@ -580,7 +588,7 @@ def _known_labels(
 
 
 def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
-    """Labels in sorted order. Each block has ids of its own first, so no file is taken apart twice."""
+    """Triples by labels in sorted order; each block has its own ids first, so that no file is split twice."""
     own: dict[str, list[tuple[pl.Series, pl.Series, _Ids]]] = {}
     more: dict[str, list[pl.DataFrame]] = {}
     for name, file in files.items():
@@ -602,7 +610,7 @@ def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
             numbers = (_ids_of(x, place) for x, place in zip((entity, relation), places, strict=True))
             parts[i] = (entity[:0], relation[:0], _renumbered([triples], *numbers))
         triples = np.concatenate([np.empty((0, 3), np.int32), *(triples for _, _, triples in parts)])
-        if not len(triples):  # comments alone
+        if not len(triples):  # only comments
             raise ValueError(f"{file.path}: must hold a triple, got none.")
         _divide(name, file, triples, more.pop(name), splits, lines)
         progress.add(_NUMBERED, file.path)
@@ -613,7 +621,7 @@ def _sorted(files: dict[str, _File], progress: _Progress) -> _Tables:
 
 
 def _numbered(labels: pl.Series) -> tuple[pl.Series, np.ndarray]:
-    """The distinct labels, and the number of each label among them, int32."""
+    """Distinct labels, and the number of each label among them, int32."""
     groups = labels.to_frame("label").with_row_index("row").group_by("label").agg("row")
     rows, numbers = groups["row"], np.empty(len(labels), np.int32)
     numbers[rows.explode().to_numpy()] = np.repeat(np.arange(len(groups), dtype=np.int32), rows.list.len())
@@ -621,13 +629,13 @@ def _numbered(labels: pl.Series) -> tuple[pl.Series, np.ndarray]:
 
 
 def _ids_of(labels: pl.Series, place: pl.DataFrame) -> np.ndarray:
-    """The id of each label, by a table of all of them."""
+    """Id of each label, by a table of all labels."""
     frame = labels.to_frame("label").join(place, on="label", how="left", maintain_order="left")
     return frame["id"].to_numpy()
 
 
 def _codes(frame: pl.DataFrame, entity: Any, relation: Any) -> pl.DataFrame:
-    """The places of labels in two enums; null for those that are not there."""
+    """Positions of labels in two enums; null for unknown labels."""
     kinds = {"head": entity, "relation": relation, "tail": entity}
     return frame.select(frame[name].cast(kind, strict=False).to_physical() for name, kind in kinds.items())
 
@@ -649,7 +657,7 @@ def _renumbered(parts: list[_Ids], entity: np.ndarray, relation: np.ndarray) -> 
 
 
 def _digits(files: dict[str, _File], progress: _Progress) -> _Tables:
-    """Labels 0, 1, 2, ... up to the largest id."""
+    """Triples of ids, with the labels 0, 1, 2, ... up to the largest id."""
     parts: dict[str, list[pl.DataFrame | _Ids]] = {}
     for name, file in files.items():
         mark = file.columns.separator if file.columns.quoted else None
@@ -670,14 +678,14 @@ def _digits(files: dict[str, _File], progress: _Progress) -> _Tables:
 
 
 def _too_large(frame: pl.DataFrame) -> bool:
-    """Whether some id does not fit, even into 64 bits (null)."""
+    """Whether some id does not fit into 32 bits, or even 64 bits (null)."""
     return any(column.null_count() or column.max() >= MOST_IDS for column in frame)  # type: ignore[operator]
 
 
 def _number_of_ids(
     kind: str, columns: tuple[int, ...], parts: list[pl.DataFrame | _Ids], folder: Path
 ) -> int:
-    """One more than the largest id; ValueError if fewer than half of the ids below it are there."""
+    """Largest id plus one; ValueError if fewer than half of the ids below it occur."""
     found = [
         part.to_series(i) if isinstance(part, pl.DataFrame) else pl.Series(part[:, i], dtype=pl.Int64)
         for part in parts
@@ -694,13 +702,13 @@ def _number_of_ids(
     if largest + 1 > 2 * distinct:
         raise ValueError(
             f"{folder}: must hold at least half of the {kind} ids up to the largest, {largest}, "
-            f"got {distinct} of them; if they are labels, say so (`layout` labelled)."
+            f"got {distinct} of them; if they are labels, give `layout` labelled."
         )
     return largest + 1
 
 
 def _note_first(splits: Collection[_Ids], folder: Path) -> None:
-    """Warns (UserWarning) where no triple has the entity 0, or the relation 0: ids may begin at 1."""
+    """Issues a UserWarning if no triple has the entity 0, or the relation 0, because ids may begin at 1."""
     lacking = {
         kind: not any((triples[:, columns] == 0).any() for triples in splits)
         for kind, columns in (("entity", [0, 2]), ("relation", [1]))
@@ -710,8 +718,8 @@ def _note_first(splits: Collection[_Ids], folder: Path) -> None:
     more = " and a candidate of every query" if lacking["entity"] else ""
     kinds = " and of no ".join(kind for kind, none in lacking.items() if none)
     warnings.warn(
-        f"{folder}: 0 is the id of no {kinds} in a triple: ids begin at 0, so that it counts as one{more}; "
-        "`layout` labelled counts what occurs.",
+        f"{folder}: 0 is the id of no {kinds} in a triple, but ids begin at 0, so it counts as one{more}; "
+        "`layout` labelled counts only labels that occur.",
         UserWarning,
         stacklevel=2,
     )
@@ -720,6 +728,7 @@ def _note_first(splits: Collection[_Ids], folder: Path) -> None:
 def _without_duplicates(
     triples: _Ids, lines: _Lines, labels: tuple[tuple[str, ...], tuple[str, ...]] | None, duplicates: str
 ) -> _Ids:
+    """Triples after the chosen treatment of duplicates."""
     if duplicates == "keep":
         return triples
     keys = triple_keys(triples)
@@ -743,5 +752,5 @@ def _without_duplicates(
     shown = (head, relation, tail)
     if labels is not None:
         shown = (labels[0][head], labels[1][relation], labels[0][tail])
-    message = f"the triple {' '.join(map(str, shown))!r} stands on line {lines.line(before)} already."
+    message = f"the triple {' '.join(map(str, shown))!r} is already on line {lines.line(before)}."
     raise line_error(lines.path, lines.line(row), message)

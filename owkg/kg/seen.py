@@ -1,4 +1,4 @@
-"""The part of a graph that a model has seen."""
+"""Part of a graph that a model has seen."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,11 @@ from owkg.kg.graph import KnowledgeGraph, graph_checked
 
 
 def seen_part(graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str]) -> KnowledgeGraph:
-    """The graph by the ids of a model, in whose splits only triples of its entities and relations are left.
+    """Graph with the ids of a model, and only triples of entities and relations that the model has.
 
-    `entities` and `relations` are the labels of the model's ids; the graph may have others.
+    Args:
+        graph: knowledge graph, possibly with further entities and relations.
+        entities, relations: labels of the ids of the model.
 
     Raises:
         ValueError: if a label is not in the graph, or is repeated.
@@ -35,7 +37,7 @@ def seen_part(graph: KnowledgeGraph, entities: Sequence[str], relations: Sequenc
 def seen_ids(
     graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str]
 ) -> tuple[Int64[np.ndarray, "entities"], Int64[np.ndarray, "relations"]]:
-    """The model's ids of the graph's entities and of its relations, -1 for those that it has never seen.
+    """Ids in the model of the graph's entities and of its relations, -1 for those that it has not seen.
 
     Raises:
         ValueError: as `seen_part`.
@@ -47,7 +49,7 @@ def seen_ids(
     ):
         place = {label: row for row, label in enumerate(labels)}
         if len(place) < len(labels):
-            raise ArgumentError(what, "must be different labels, got one twice.")
+            raise ArgumentError(what, "must be distinct labels, got one twice.")
         if strangers := place.keys() - set(known):
             raise ArgumentError(what, f"must be in the graph, got {min(strangers)!r}, which is not.")
         found.append(np.array([place.get(label, -1) for label in known], np.int64))
@@ -59,6 +61,6 @@ def with_ids(
     of_entity: Int64[np.ndarray, "entities"],
     of_relation: Int64[np.ndarray, "relations"],
 ) -> Int32[np.ndarray, "triples 3"]:
-    """The triples by the ids of `seen_ids`."""
+    """Triples with the ids of `seen_ids`."""
     head, relation, tail = triples.T
     return np.stack([of_entity[head], of_relation[relation], of_entity[tail]], axis=1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Signs that files of triples hold something else than head, relation, tail: a header line, another order."""
+"""Checks for a header line, or another order than head, relation, tail, in files of triples."""
 
 import re
 import warnings
@@ -11,7 +11,7 @@ from owkg.checks import StrPath
 from owkg.files.lines import line_error
 from owkg.kg.graph import KnowledgeGraph
 
-# Names of columns that pandas, KGX, Hetionet and others write, in any case; some with an end such as _id.
+# Names of columns that pandas, KGX, Hetionet and others write, in any case; some end with _id or similar.
 _ENDS = r"(?:[ _-]?(?:id|ids|label|name|entity|node|uri|type))?"
 _HEAD = r"heads?|h|subject|subj|sub|s|source|src|from|start|lhs|(?:entity|node|e|ent)[ _-]?1"
 _RELATION = (
@@ -23,14 +23,14 @@ _WORDS = {
     for name, words in (("head", _HEAD), ("relation", _RELATION), ("tail", _TAIL))
 }
 _CLASSES = re.compile(r"labels?|class|y|truth|target_class|is_true|correct", re.IGNORECASE)
-# Fewer relations say little about the order of columns; so many for each tail are suspect.
+# Fewer relations say little about the order of columns; this many relations for each tail are suspect.
 _FEWEST, _MANY = 10, 10
-# Letters of a line in a message.
+# Number of characters of a line in a message.
 _SHOWN = 80
 
 
 def header_columns(labels: Sequence[str]) -> list[str]:
-    """What the labels of a first line name as columns, head, relation and tail in any order; else nothing.
+    """Columns that the labels of a first line name, if these are head, relation and tail in any order.
 
     Examples:
         >>> header_columns(["subject", "object", "predicate"]), header_columns(["a", "r", "b"])
@@ -41,9 +41,9 @@ def header_columns(labels: Sequence[str]) -> list[str]:
 
 
 def named_columns(fields: Sequence[str]) -> dict[str, str]:
-    """The names of head, relation and tail among the fields of a header line; empty where one is not there.
+    """Names of head, relation and tail among the fields of a header line; empty if one is missing.
 
-    A fourth and last field that names a column of classes is there as label.
+    A fourth and last field that names a column of classes is included as label.
 
     Examples:
         >>> named_columns(["id", "subject", "predicate", "object", "knowledge_level"])
@@ -60,18 +60,18 @@ def named_columns(fields: Sequence[str]) -> dict[str, str]:
 def check_header(
     graph: KnowledgeGraph, lines: Mapping[str, tuple[Path, int]], *, option: str = "layout"
 ) -> None:
-    """A look for a header line among the triples: a first line whose labels occur in no other line.
+    """Checks for a header line among the triples: a first line whose labels occur in no other line.
 
-    Of one that names columns, two of the three labels may do.
+    If the line names columns, two of the three labels are enough.
 
     Args:
-        graph: as it was read, its triples in the order of the lines.
-        lines: by split, its file and the number of its first line.
-        option: the argument that names columns.
+        graph: graph as read, with triples in the order of the lines.
+        lines: file and number of the first line, by split.
+        option: argument that names columns, for messages.
 
     Raises:
-        ValueError: if such a line names columns: head, relation and tail, or words for them. One that does
-            not, and is first in every split, gives a warning.
+        ValueError: if such a line names columns (head, relation and tail, or words for them). A line that
+            does not, and is first in every split, gives a warning.
     """
     firsts = {name: triples[0].tolist() for name, triples in graph.splits.items() if len(triples)}
     for name, (head, relation, tail) in firsts.items():
@@ -87,7 +87,7 @@ def check_header(
             found = {what: named[what] for what in _WORDS}
             message = header_message(labels, found, option)
             if option == "layout":
-                message = f"{message[:-1]}; `layout` labelled takes it for a triple."
+                message = f"{message[:-1]}; `layout` labelled takes it as a triple."
             raise line_error(path, line, message)
         warnings.warn(
             f"{path}, line {line}: {' '.join(labels)!r} is the first line of every split, and its labels "
@@ -99,7 +99,7 @@ def check_header(
 
 
 def header_message(fields: Sequence[str], found: Mapping[str, str], option: str = "layout") -> str:
-    """What is said of a line that looks like a header: `found` are its columns, which `option` can name."""
+    """Message about a line that looks like a header; `found` are its columns, which `option` can name."""
     named = ",".join(f"{what}={name}" for what, name in found.items())
     return (
         f"must be a triple, got what looks like a header line, {' '.join(fields)[:_SHOWN]!r}; name "
@@ -108,7 +108,7 @@ def header_message(fields: Sequence[str], found: Mapping[str, str], option: str 
 
 
 def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> int:
-    """How many labels of a triple, two entities and a relation, occur in no other one; 0 if it is alone."""
+    """Number of labels of a triple that occur in no other triple, from 0 to 3; 0 if it is the only triple."""
     head, relation, tail = triple
     others, new = 0, set(_WORDS)
     for triples in graph.splits.values():
@@ -121,13 +121,18 @@ def _only_first(graph: KnowledgeGraph, triple: Sequence[int]) -> int:
 
 
 def note_order(graph: KnowledgeGraph, where: StrPath, *, option: str = "layout") -> None:
-    """A warning, naming `where`, if what was read as relations looks like entities.
+    """Issues a warning, naming `where`, if labels that were read as relations look like entities.
 
-    `option` is the argument that states an order. Most relation labels are labels of entities then, and there
-    are few labels in the place of the relations. Numbers are labels of both in any graph; therefore heads and
-    relations must be about the same numbers, and tails at most half as many. Of fewer than ten relations,
-    no tail may be a head or a relation too. Many relations that are no entities are suspected only where
-    there are a tenth as many tails, at most.
+    The warning is issued if most labels of relations are also labels of entities, and there are few labels in
+    the place of the relations. Numbers may be labels of both in any graph; therefore heads and relations must
+    have about the same numbers, and there must be at most half as many tails. With fewer than ten relations,
+    no tail may also be a head or a relation. Many relations that are not entities give a warning only if
+    there are at most a tenth as many tails.
+
+    Args:
+        graph: graph as read.
+        where: file or folder that the message names.
+        option: argument that states an order, named in the message.
     """
     shared = set(graph.relations).intersection(graph.entities)
     numbers = all(label.isdecimal() for label in shared)
@@ -168,7 +173,7 @@ def note_order(graph: KnowledgeGraph, where: StrPath, *, option: str = "layout")
 
 
 def _ask_order(said: str, order: str, where: StrPath, option: str) -> None:
-    """The warning of `note_order`."""
+    """Issues the warning of `note_order`."""
     warnings.warn(
         f"{where}: {said}: is the order of the columns {order}? owkg reads head, relation, tail, "
         f"unless another order is stated (`{option}` {order.replace(', ', ',')}).",

@@ -1,4 +1,4 @@
-"""What a graph looks like in numbers, and what may be wrong with its splits."""
+"""Statistics of a graph, and checks of its splits."""
 
 from typing import Any
 
@@ -19,27 +19,28 @@ def graph_statistics(graph: KnowledgeGraph, *, threshold: float = 1.5) -> dict[s
     """Sizes, duplicates, leakage between splits, relation categories, queries and popularity.
 
     Args:
-        graph: a KnowledgeGraph with a train split that is not empty.
-        threshold: of `relation_categories`.
+        graph: knowledge graph with a train split that is not empty.
+        threshold: threshold of `relation_categories`. Default 1.5.
 
     Returns:
         Nested dictionaries of plain numbers, ready for JSON:
 
-        - `entities`, `relations`: how many; `in_no_triple`: how many of them are in no split of facts.
-        - `triples`: by split. `duplicates`: by split, lines that repeat an earlier one.
-        - `leakage`: by split but train, how many of its triples are in train, and those of test in valid.
-        - `reversed_in_train`: by split but train, `triples` (h, r, t) with (t, any relation, h) in train, and
-          their `share`.
-        - `unseen_in_train`: by split but train, `entities` and `relations` that no training triple has,
-          and `triples` with any of them.
-        - `false_triples`: by split of false triples, `triples`, and how many of them stand in a split of
-          facts (`also_facts`).
-        - `categories`: by category, how many relations and training triples; `no_training_triple` last.
-        - `answers_per_query`: by the side that is predicted, over the distinct facts of all splits.
-        - `popularity`: in train, of `entities` and `relations`: `min`, `median`, `max`, `gini`.
+        - `entities`, `relations`: numbers; `in_no_triple`: numbers of these that are in no split of facts.
+        - `triples`: number by split. `duplicates`: number of lines that repeat an earlier one, by split.
+        - `leakage`: by split except train, number of its triples that are in train, and for test also in
+          valid.
+        - `reversed_in_train`: by split except train, number of `triples` (h, r, t) with (t, any relation, h)
+          in train, and their `share`.
+        - `unseen_in_train`: by split except train, numbers of `entities` and `relations` without a training
+          triple, and of `triples` with any of these.
+        - `false_triples`: by split of false triples, number of `triples`, and number of these that are also
+          in a split of facts (`also_facts`).
+        - `categories`: numbers of relations and training triples by category; `no_training_triple` last.
+        - `answers_per_query`: by predicted side, over the distinct facts of all splits.
+        - `popularity`: `min`, `median`, `max`, `gini` over `entities` and `relations`, in train.
 
     Raises:
-        ValueError: if there is no graph or no training triple.
+        ValueError: if `graph` is not a graph or has no training triple.
     """
     graph = graph_checked(graph)
     facts = fact_splits(graph)
@@ -78,7 +79,7 @@ def graph_statistics(graph: KnowledgeGraph, *, threshold: float = 1.5) -> dict[s
 
 
 def gini(values: ArrayLike) -> float:
-    """Gini coefficient: 0 where all values are equal, near 1 where one has everything.
+    """Gini coefficient: 0 if all values are equal, near 1 if one value has the whole sum.
 
     With x_1 <= ... <= x_n: sum_i (2 i - n - 1) x_i / (n sum_i x_i).
 
@@ -96,11 +97,12 @@ def gini(values: ArrayLike) -> float:
 
 
 def _count(mask: np.ndarray) -> int:
+    """Number of true entries."""
     return int(np.count_nonzero(mask))
 
 
 def _keys(graph: KnowledgeGraph) -> list[np.ndarray]:
-    """The numbers of the triples of each split, increasing."""
+    """Keys of the triples of each split, increasing."""
     found = triple_keys(*graph.splits.values())
     found = found if isinstance(found, list) else [found]
     for keys in found:
@@ -109,15 +111,18 @@ def _keys(graph: KnowledgeGraph) -> list[np.ndarray]:
 
 
 def _leakage(name: str, keys: dict[str, np.ndarray], facts: dict[str, np.ndarray]) -> dict[str, int]:
+    """Number of triples of a split that are in train, and for test also in valid."""
     earlier = ("train", "valid") if name.startswith("test") else ("train",)
     return {other: _count(located(keys[other], keys[name])[1]) for other in earlier if other in facts}
 
 
 def _also_facts(keys: dict[str, np.ndarray], name: str, facts: dict[str, np.ndarray]) -> int:
+    """Number of triples of a split that are in a split of facts."""
     return _count(np.logical_or.reduce([located(keys[other], keys[name])[1] for other in facts]))
 
 
 def _reversed(evaluated: dict[str, np.ndarray], train: np.ndarray) -> dict[str, dict[str, Any]]:
+    """Number and share of triples of each split whose reverse is in train."""
     if not evaluated:
         return {}
     below = 1 + max(int(of.max()) for of in (train, *evaluated.values()) if len(of))
@@ -130,6 +135,7 @@ def _reversed(evaluated: dict[str, np.ndarray], train: np.ndarray) -> dict[str, 
 
 
 def _unseen(triples: np.ndarray, train: np.ndarray, graph: KnowledgeGraph) -> dict[str, int]:
+    """Numbers of entities and relations of a split without a training triple, and of triples with these."""
     entity = entity_popularity(train, graph.num_entities) == 0
     relation = relation_popularity(train, graph.num_relations) == 0
     head, through, tail = triples.T
@@ -141,6 +147,7 @@ def _unseen(triples: np.ndarray, train: np.ndarray, graph: KnowledgeGraph) -> di
 
 
 def _categories(train: np.ndarray, num_relations: int, threshold: float) -> dict[str, Any]:
+    """Numbers of relations and training triples by category."""
     categories = relation_categories(train, num_relations, threshold=threshold)
     popularity = relation_popularity(train, num_relations)
     found = {
@@ -151,11 +158,13 @@ def _categories(train: np.ndarray, num_relations: int, threshold: float) -> dict
 
 
 def _queries(facts: np.ndarray, side: str, graph: KnowledgeGraph) -> dict[str, Any]:
+    """Number of queries, and mean and largest number of their answers."""
     answers = np.diff(known_answers(facts, side, **graph.sizes).offsets)
     return {"queries": len(answers), "mean": float(answers.mean()), "max": int(answers.max())}
 
 
 def _spread(popularity: np.ndarray) -> dict[str, Any]:
+    """Smallest, median and largest popularity, and Gini coefficient."""
     return {
         "min": int(popularity.min()),
         "median": float(np.median(popularity)),

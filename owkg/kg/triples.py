@@ -19,7 +19,7 @@ MOST_IDS = 2**31 - 1
 
 
 def size(name: str, value: int) -> int:
-    """`value` as the number of entities or relations: whole, from 1 to 2^31 - 1."""
+    """`value` as the number of entities or relations: a whole number from 1 to 2^31 - 1."""
     array = checks.integer(name, value, 1)
     checks.require(name, array, array <= MOST_IDS, f"at most {MOST_IDS}")
     return checks.scalar(name, array)
@@ -33,7 +33,7 @@ def side_checked(side: object) -> str:
 
 
 def ids(name: str, value: ArrayLike, below: int) -> Int64[np.ndarray, "..."]:
-    """`value` as int64, every entry a whole number in [0, `below`); an empty array passes."""
+    """`value` as int64, with every entry a whole number in [0, `below`); an empty array passes."""
     array = _whole(name, value)
     checks.require(name, array, (array >= 0) & (array < below), f"an id in [0, {below})")
     return array.astype(np.int64, copy=False)
@@ -42,7 +42,7 @@ def ids(name: str, value: ArrayLike, below: int) -> Int64[np.ndarray, "..."]:
 def triples_checked(
     triples: ArrayLike, num_entities: int | None, num_relations: int | None, *, name: str = "triples"
 ) -> Int32[np.ndarray, "triples 3"]:
-    """`triples` as int32 [triples, 3] with ids in range; where a size is None, any id that fits passes."""
+    """`triples` as int32 [triples, 3] with ids in range; any id that fits passes if a size is None."""
     array = _whole(name, triples)
     if array.ndim == 1 and array.size == 0:
         array = array.reshape(0, 3)
@@ -62,20 +62,20 @@ def triples_checked(
 def query_ids(
     triples: Int32[np.ndarray, "triples 3"], side: str
 ) -> tuple[Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"], Int32[np.ndarray, "triples"]]:
-    """(known entity, relation, answer) of each triple where `side` is predicted."""
+    """Known entity, relation and answer of each triple if `side` is predicted."""
     head, relation, tail = triples.T
     return (head, relation, tail) if side == "tail" else (tail, relation, head)
 
 
 def triple_keys(*splits: Int32[np.ndarray, "_ 3"]) -> Any:
-    """A number for each triple, the same for the same triple in all of several arrays.
+    """Number for each triple, equal for equal triples in all of several arrays.
 
     Returns:
-        int64 [triples]; of several arrays, a list of them.
+        int64 [triples]; a list of these for several arrays.
     """
     sizes = _below(splits)
     if math.prod(sizes) < 2**63:
-        # In place, for graphs of which memory holds few copies.
+        # Computed in place, because memory holds few copies of a large graph.
         found = []
         for triples in splits:
             keys = triples[:, 0].astype(np.int64)
@@ -92,7 +92,7 @@ def triple_keys(*splits: Int32[np.ndarray, "_ 3"]) -> Any:
 
 
 def _below(splits: Sequence[np.ndarray]) -> list[int]:
-    """One more than the largest id of each column."""
+    """Largest id of each column plus one."""
     return [max([int(of[:, i].max()) for of in splits if len(of)], default=0) + 1 for i in range(3)]
 
 
@@ -130,6 +130,7 @@ def labelled(
 
 
 def _whole(name: str, value: ArrayLike) -> np.ndarray:
+    """Array of integers; ArgumentError otherwise."""
     try:
         array = np.asarray(value)
     except ValueError:  # nested lists of different lengths

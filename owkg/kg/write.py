@@ -1,4 +1,4 @@
-"""Knowledge graphs into files."""
+"""Writing of knowledge graphs to files."""
 
 import re
 import warnings
@@ -15,23 +15,23 @@ from owkg.kg.layouts import SPLIT_NAME, graph_files
 from owkg.kg.triples import labelled, triples_checked
 from owkg.ordered import distinct
 
-# What would end a column or a line, or be taken for a byte order mark.
+# Characters that would end a column or a line, or be taken as a byte order mark; empty labels.
 _BREAKS = re.compile(r"[\t\n\r]|^\ufeff|^$")
 
 
 def write_labelled(graph: KnowledgeGraph, folder: str | PathLike[str]) -> None:
-    """Writes a file a split, `train.txt`, ...: lines of head, relation, tail, separated by tabs.
+    """Writes a file for each split, `train.txt`, ..., with lines of head, relation, tail, separated by tabs.
 
-    Entities and relations in no triple are lost; a warning counts them. Where all labels are whole
-    numbers, only `read_graph(folder, layout="labelled")` takes them for labels.
+    Entities and relations in no triple are lost; a warning counts them. If all labels are whole numbers, only
+    `read_graph(folder, layout="labelled")` takes them as labels.
 
     Args:
-        graph: with a train split, and no empty one.
-        folder: made if it is not there; may hold no other files of a graph.
+        graph: knowledge graph with a train split and without empty splits.
+        folder: folder that is created if needed; it must not hold other files of a graph.
 
     Raises:
-        ValueError: if a label is empty or holds a tab or an end of line, if a split is empty or its name is
-            none that `read_graph` reads, or if other files of a graph are there.
+        ValueError: if a label is empty or holds a tab or an end of line, if a split is empty or `read_graph`
+            would not read its name, or if there are other files of a graph.
     """
     _check(graph)
     for kind, labels, columns in (("entities", graph.entities, [0, 2]), ("relations", graph.relations, [1])):
@@ -47,11 +47,15 @@ def write_labelled(graph: KnowledgeGraph, folder: str | PathLike[str]) -> None:
 
 
 def write_openke(graph: KnowledgeGraph, folder: str | PathLike[str]) -> None:
-    """Writes `entity2id.txt`, `relation2id.txt`, and `train2id.txt`, ...: the number of lines first.
+    """Writes `entity2id.txt`, `relation2id.txt` and `train2id.txt`, ..., each with the number of lines first.
 
-    Then label and id, or the ids of head, tail, relation in this order.
+    The further lines are label and id, or the ids of head, tail and relation in this order.
 
-    Args and Raises: as `write_labelled`; ValueError also if a label ends in a space.
+    Args:
+        graph, folder: as for `write_labelled`.
+
+    Raises:
+        ValueError: as `write_labelled`; if a label ends in a space.
     """
     _check(graph)
     tables = {}
@@ -69,6 +73,7 @@ def write_openke(graph: KnowledgeGraph, folder: str | PathLike[str]) -> None:
 
 
 def _check(graph: KnowledgeGraph) -> None:
+    """ValueError if a graph cannot be written."""
     if "train" not in graph.splits:
         raise ArgumentError(
             "graph", f"must have the split train, got {', '.join(graph.splits) or 'no splits'}."
@@ -78,7 +83,7 @@ def _check(graph: KnowledgeGraph) -> None:
             raise ArgumentError("graph", f"must have each {kind} label once, got one twice.")
         for label in labels:
             if _BREAKS.search(label):
-                message = f"`graph` must have {kind} labels without tabs and line ends, and none empty"
+                message = f"`graph` must have {kind} labels that are not empty, without tabs and line ends"
                 raise ValueError(f"{message}, got {label!r}.")
     for name, triples in graph.splits.items():
         if not re.fullmatch(SPLIT_NAME, name) or name == "dev":
@@ -89,6 +94,7 @@ def _check(graph: KnowledgeGraph) -> None:
 
 
 def _write(folder: Path, tables: dict[str, pl.DataFrame], *, counts: bool) -> None:
+    """Writes tables as files of a folder; ValueError if it holds other files of a graph."""
     if others := sorted(graph_files(folder) - tables.keys()):
         raise ValueError(f"{folder}: must hold no other files of a graph, got {', '.join(others)}.")
     for name, table in tables.items():

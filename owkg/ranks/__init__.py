@@ -1,4 +1,4 @@
-"""Ranks: scores to ranks, the rank table and its files, converters, one rank out of a tie."""
+"""Ranks from scores, rank tables and their files, converters, and tie breaking."""
 
 from owkg.ranks.annotate import annotated, other_candidates, triple_ids
 from owkg.ranks.build import rank, rank_table

@@ -1,4 +1,4 @@
-"""Columns that a knowledge graph adds to a rank table: popularity, category, half-link; its candidates."""
+"""Columns that a knowledge graph adds to a rank table: popularity, category, half-link and candidates."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,23 +12,27 @@ from owkg.kg.popularity import half_links, popularity_columns
 from owkg.ranks.build import candidates_of, default_filters, filter_facts, require_facts, split_of
 from owkg.ranks.table import RELATION, SIDES, TRIPLE, RankTable, validated
 
-# The key of a query behind its relation (`owkg.ranks.rank_queries`).
+# Key of a query after its relation (`owkg.ranks.rank_queries`).
 _KEY = r"(?:\|[^|=]+=[^|]*)+$"
-# Share of the triples, by ids, that may be in no split of a graph: judging finds some.
+# Largest share of triples by ids that may be in no split of a graph, because judging adds some.
 _STRANGE = 0.5
 
 
 def triple_ids(
     table: RankTable | pl.DataFrame, graph: KnowledgeGraph, *, place: Callable[[int], str] | None = None
 ) -> np.ndarray:
-    """The triples of a rank table by the ids of a graph, int32 [rows, 3].
+    """Triples of a rank table by the ids of a graph, int32 [rows, 3].
 
-    Labels are looked up; whole numbers are ids, unless the graph's labels are whole numbers too. `place` is
-    what messages call a row (from 0); None: its number, from 1.
+    Labels are looked up. Whole numbers are ids, unless the labels of the graph are whole numbers too.
+
+    Args:
+        table: rank table; it is validated.
+        graph: knowledge graph with the entities and relations of the table.
+        place: function from a row (from 0) to its name in messages. Default: "row" and its number from 1.
 
     Raises:
-        ValueError: as `validated`; if `graph` is no graph; naming the first row with an entity
-            or a relation that the graph does not have; if triples are numbers, and most are in no split.
+        ValueError: as `validated`; if `graph` is not a graph; naming the first row with an entity or a
+            relation that the graph lacks; if triples are numbers and most of them are in no split.
     """
     graph, table = graph_checked(graph), validated(table)
     names = (graph.entities, graph.relations, graph.entities)
@@ -43,7 +47,7 @@ def triple_ids(
         else:
             text = series.cast(pl.String)
             if column == "relation":
-                # That of a query with a key carries it: visits|time=2014.
+                # The relation of a query with a key ends with the key: visits|time=2014.
                 bare = text.str.replace(_KEY, "")
                 text = pl.select(
                     pl.when(text.is_in(at["label"].implode())).then(text).otherwise(bare)
@@ -54,19 +58,19 @@ def triple_ids(
             row = int(found.is_null().arg_true()[0])
             where = f"row {row + 1}" if place is None else place(row)
             number = str(series[row]).isdigit()
-            hint = "; `ids` takes numbers for ids of the graph" if number else ""
+            hint = "; `ids` takes numbers as ids of the graph" if number else ""
             raise ValueError(f"{where}: the graph has no {_kind(column)} {series[row]!r}{hint}.")
         ids.append(found.to_numpy())
     triples = np.stack(ids, axis=1).astype(np.int32)
     tests = any(len(of) and not name.startswith(("train", "valid")) for name, of in graph.splits.items())
     if numbers and tests:
-        hint = "Ids must be those of the graph, or labels must stand in their place."
+        hint = "Use the ids of the graph, or labels."
         require_facts(graph, triples, most=_STRANGE, hint=hint)
     return triples
 
 
 def ranked_split(table: RankTable | pl.DataFrame, graph: KnowledgeGraph) -> str | None:
-    """The smallest split of a graph that holds every triple of a rank table; None if there is none.
+    """Smallest split of a graph that holds every triple of a rank table; None if there is none.
 
     Raises:
         ValueError: as `triple_ids`.
@@ -75,22 +79,23 @@ def ranked_split(table: RankTable | pl.DataFrame, graph: KnowledgeGraph) -> str 
 
 
 def _kind(column: str) -> str:
+    """Kind of label in a column, for messages."""
     return "relation" if column == "relation" else "entity"
 
 
 def annotated(
     table: RankTable | pl.DataFrame, graph: KnowledgeGraph, *, train: str = "train"
 ) -> pl.DataFrame:
-    """The rank table with the columns popularity, relation_popularity, category and half_link of a graph.
+    """Rank table with the columns popularity, relation_popularity, category and half_link of a graph.
 
-    Columns that the table has already are kept.
+    Columns that the table already has are kept.
 
     Args:
-        table: a rank table; checked.
-        graph: with its entities and relations.
-        train: the split that is counted: training triples in which the answer appears, those of them with
-            the relation of the row, the category of the relation, and which of the half-links (h, r) and
-            (r, t) are in it.
+        table: rank table; it is validated.
+        graph: knowledge graph with the entities and relations of the table.
+        train: split that is counted: the number of training triples that contain the answer, the number of
+            these with the relation of the row, the category of the relation, and which of the half-links (h,
+            r) and (r, t) occur. Default "train".
 
     Raises:
         ValueError: as `validated`; if the graph lacks the split, or an entity or relation of the table.
@@ -110,13 +115,14 @@ def annotated(
 def other_candidates(
     table: RankTable | pl.DataFrame, graph: KnowledgeGraph, *, filter_splits: Sequence[str] | None = None
 ) -> int:
-    """How many rows have another number of candidates than the graph's, filtered by the splits.
+    """Number of rows whose number of candidates differs from that of the filtered graph.
 
     Args:
-        table: a rank table; checked.
-        graph: with its entities and relations.
-        filter_splits: whose known answers leave the candidates. None: train, valid and test, as far as the
-            graph has them, and the triples of the table, unless its column `filtered` says that they do not.
+        table: rank table; it is validated.
+        graph: knowledge graph with the entities and relations of the table.
+        filter_splits: splits whose known answers are removed from the candidates. Default: those of train,
+            valid and test that the graph has, and the triples of the table unless its column `filtered` is
+            false somewhere.
     """
     table = validated(table)
     triples = triple_ids(table, graph)
@@ -133,7 +139,7 @@ def other_candidates(
 def candidates_by_side(
     graph: KnowledgeGraph, facts: np.ndarray, triples: np.ndarray, sides: pl.Series
 ) -> Int64[np.ndarray, "tasks"]:
-    """Number of candidates of each task: a triple, and the side that is predicted; `facts` filter."""
+    """Number of candidates of each task (a triple and a predicted side), filtered by `facts`."""
     found = np.zeros(len(triples), np.int64)
     for side in (*SIDES, RELATION):
         rows = (sides == side).to_numpy()

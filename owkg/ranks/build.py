@@ -1,4 +1,4 @@
-"""The rank table of a model's scores over a knowledge graph."""
+"""Rank table of a model's scores over a knowledge graph."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -36,32 +36,33 @@ def rank_table(
     chunk: int | None = None,
     sort: str | None = None,
 ) -> pl.DataFrame:
-    """Ranks the answer of each triple on one side among all entities, and describes it.
+    """Rank table of the answers of triples on one side, ranked among all entities.
 
     Args:
-        graph: the KnowledgeGraph that the triples are of.
-        scores: floats [triples, entities], of all entities in the place of the answer; larger is better.
-            [triples, relations] where relations are predicted.
-        triples: int [triples, 3], head, relation, tail.
-        side: the side that is predicted, "head" or "tail"; one for all, or one a triple. Or "relation" for
-            all: the relation between head and tail is ranked among all relations.
-        filter_splits: the other answers that these splits know leave the candidates; none: raw ranks. None:
-            `default_filters` of the split that the triples are of.
-        tolerance: scores that differ from the answer's by at most this are ties; absolute.
-        model: name for the column `model`; None: no such column.
-        popularity: add the columns popularity, relation_popularity and category, from the split train.
-        score: add the column score: of each answer, which orders the answers to one query. Not with a
-            tolerance.
-        chunk: queries in one call; changes memory and time, never the result.
-        sort: the rank after a sort instead, as in `ranks_from_scores`.
+        graph: knowledge graph of the triples.
+        scores: scores of all entities as the answer, floats [triples, entities]; larger is better. [triples,
+            relations] if relations are predicted.
+        triples: head, relation and tail ids, int [triples, 3].
+        side: predicted side, "head" or "tail": one for all triples, or one for each. "relation" for all
+            triples: the relation between head and tail is ranked among all relations.
+        filter_splits: splits whose other known answers are removed from the candidates; empty for raw ranks.
+            Default: `default_filters` of the split that holds the triples.
+        tolerance: largest absolute difference from the answer's score that counts as a tie. Default 0.
+        model: entry of the column `model`. Default: no such column.
+        popularity: whether to add the columns popularity, relation_popularity and category, computed from the
+            split train. Default True.
+        score: whether to add the column score, with the score of each answer, which orders the answers to one
+            query. Requires a tolerance of 0. Default False.
+        chunk: number of queries in one call; it changes memory and time, never the result. Default: chosen.
+        sort: kind of sort whose index is the rank, as in `ranks_from_scores`. Default: tie-aware ranks.
 
     Returns:
-        A rank table (`validated`), one row a triple, in their order, with labels. Its column `filtered` is
-        true if `filter_splits` know every one of the triples, so that the answers to one query left each
-        other's candidates.
+        Validated rank table with labels, one row for each triple, in their order. The column `filtered` is
+        true if `filter_splits` contain every one of the triples, so that the answers to one query were
+        removed from each other's candidates.
 
     Raises:
-        ValueError: as `ranks_from_scores`; if an id is out of range, or the graph has no such split.
+        ValueError: as `ranks_from_scores`; if an id is out of range, or the graph lacks a split.
     """
     graph = graph_checked(graph)
     with_score = score_checked(score, tolerance)
@@ -106,30 +107,31 @@ def rank(
     """Filtered ranks of the answers of a split among all entities.
 
     Args:
-        scores: floats [triples of the split, entities], of every entity in the place of the answer; larger is
-            better. Or one such matrix for each side, {"head": ..., "tail": ...}. Of the side "relation",
-            [triples of the split, relations], of every relation between head and tail.
-        graph: of `owkg.read_graph`. Rows of `scores` are in the order of the triples in its split. Columns
-            are in the order of `graph.entities`, which for labelled files is sorted and is seldom the order
-            of another library, unless `entities` says otherwise; of the side "relation", in that of
-            `graph.relations`, unless `relations` does.
-        split: whose triples are ranked.
-        side: that is predicted, "head", "tail" or "relation", where `scores` is one matrix.
-        filter: splits whose other answers leave the candidates; none: raw ranks. None: train, valid, test and
-            `split`.
-        tolerance: scores that differ from the answer's by at most this are ties.
-        model: name for the column `model`.
-        sort: the non-deterministic rank instead: the answer's index after a sort of the scores by stable,
-            quicksort or heapsort, or reversed-stable and so on: ascending, read from the end.
-        entities: labels of the columns of `scores`, in their order: those of the graph, each once.
-        relations: labels of the columns where relations are ranked, likewise.
+        scores: scores of every entity as the answer, floats [triples of the split, entities]; larger is
+            better. Or one such matrix for each side, {"head": ..., "tail": ...}. For the side "relation",
+            scores of every relation between head and tail, [triples of the split, relations].
+        graph: knowledge graph, from `owkg.read_graph`. Rows of `scores` are in the order of the triples in
+            its split. Columns are in the order of `graph.entities` (for the side "relation", of
+            `graph.relations`) unless `entities` (`relations`) gives another one. This order is sorted for
+            labelled files, and seldom the order of another library.
+        split: split whose triples are ranked. Default "test".
+        side: predicted side if `scores` is one matrix: "head", "tail" or "relation". Default "tail".
+        filter: splits whose other answers are removed from the candidates; empty for raw ranks. Default:
+            train, valid, test and `split`.
+        tolerance: largest absolute difference from the answer's score that counts as a tie. Default 0.
+        model: entry of the column `model`. Default: no such column.
+        sort: non-deterministic rank instead: the index of the answer after a sort of the scores by "stable",
+            "quicksort" or "heapsort", or "reversed-stable" and so on, an ascending sort that is read from its
+            end. Default: tie-aware ranks.
+        entities: labels of the columns of `scores`, in their order: all labels of the graph, each once.
+        relations: labels of the columns if relations are ranked, likewise.
 
     Returns:
         The rank table: a row for each triple and side, with optimistic and pessimistic ranks.
 
     Raises:
-        ValueError: naming the argument, if the graph has no such split, a matrix has another shape, a score
-            is NaN, or labels are not those of the graph.
+        ValueError: naming the argument, if the graph lacks the split, a matrix has the wrong shape, a score
+            is NaN, or labels differ from those of the graph.
 
     Examples:
         >>> triples = np.array([[0, 0, 1]], np.int32)
@@ -146,12 +148,12 @@ def rank(
         raise ArgumentError("model", f"must be text, got {model!r}.")
     if not isinstance(scores, Mapping) and side not in (*SIDES, RELATION):
         raise ArgumentError(
-            "side", f"must be head, tail or relation, got {side!r}; several sides take a matrix each."
+            "side", f"must be head, tail or relation, got {side!r}; several sides need one matrix each."
         )
     of_side = scores if isinstance(scores, Mapping) else {side: scores}
     if not of_side or set(of_side) - {*SIDES, RELATION}:
         raise ArgumentError(
-            "scores", f"must be of the sides head, tail and relation, got {', '.join(map(str, of_side))}."
+            "scores", f"must have the sides head, tail or relation, got {', '.join(map(str, of_side))}."
         )
     options: Any = {"filter_splits": filters, "tolerance": tolerance, "model": model, "score": not tolerance}
     options["sort"] = sort
@@ -166,7 +168,7 @@ def rank(
 def by_columns(
     graph: KnowledgeGraph, entities: Iterable[str] | None, relations: Iterable[str] | None
 ) -> KnowledgeGraph:
-    """The graph with ids in the order of the labels that are given."""
+    """Graph with ids in the order of the given labels."""
     given = {"entities": entities, "relations": relations}
     orders = {}
     for name, labels in given.items():
@@ -176,21 +178,21 @@ def by_columns(
         order = orders[name] = own if labels is None else tuple(map(str, labels))
         if missing := set(own) - set(order):
             some = f"{len(missing):,} of {len(own):,}, such as {min(missing)!r}"
-            raise ArgumentError(name, f"must be all those of the graph, and there is no column of {some}.")
+            raise ArgumentError(name, f"must be all those of the graph, but have no column for {some}.")
     return seen_part(graph, orders["entities"], orders["relations"])
 
 
 def require_facts(graph: KnowledgeGraph, triples: np.ndarray, *, most: float = 0.0, hint: str) -> None:
-    """A look whether ids are those of the graph: whether its splits, also of false triples, hold the triples.
+    """ValueError if too many triples are in no split of a graph, so that their ids are probably wrong.
 
     Args:
-        graph: whose ids the triples should be.
-        triples: int [triples, 3], in range.
-        most: share of them that may be in no split.
-        hint: what to do otherwise, the end of the message.
+        graph: knowledge graph whose ids the triples should use; splits of false triples count too.
+        triples: ids in range, int [triples, 3].
+        most: largest share of triples that may be in no split. Default 0.
+        hint: advice at the end of the message.
 
     Raises:
-        ValueError: counting those in no split, and naming one.
+        ValueError: counting the triples in no split, and naming one.
     """
     strange = in_no_split(graph, triples)
     if strange.sum() <= most * len(triples):
@@ -215,13 +217,13 @@ def perfect_ranks(
     split: str = "test",
     filter: Sequence[str] | None = None,  # noqa: A002
 ) -> RankTable:
-    """The ranks of a model that puts every answer of a split first, on both sides: what chance levels need.
+    """Ranks of a model that ranks every answer of a split first, on both sides; chance levels need them.
 
     Args:
-        graph, split, filter: of `rank`.
+        graph, split, filter: as for `rank`.
 
     Raises:
-        ValueError: naming the argument, if the graph has no such split.
+        ValueError: naming the argument, if the graph lacks the split.
     """
     graph = graph_checked(graph)
     facts = fact_splits(graph)
@@ -244,7 +246,7 @@ def perfect_ranks(
 
 
 def answer_sides(side: ArrayLike, count: int) -> np.ndarray:
-    """The side that is predicted for each of `count` triples, from one for all or one for each."""
+    """Predicted side of each of `count` triples, from one for all or one for each."""
     array = np.asarray(side)
     if array.dtype.kind != "U" or array.shape not in ((), (1,), (count,)):
         got = f"{array.dtype} of shape {array.shape}"
@@ -254,13 +256,13 @@ def answer_sides(side: ArrayLike, count: int) -> np.ndarray:
 
 
 def answer_ids(triples: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """The entity, or relation, that is predicted of each triple."""
+    """Id of the predicted entity, or relation, of each triple."""
     entity = np.where(side == "tail", triples[:, 2], triples[:, 0])
     return np.where(side == RELATION, triples[:, 1], entity)
 
 
 def _asked(graph: KnowledgeGraph, triples: np.ndarray, side: str) -> tuple[np.ndarray, str, dict[str, int]]:
-    """Triples, side and sizes as `known_answers` takes them: relation and tail change places if need be."""
+    """Triples, side and sizes as for `known_answers`; relation and tail are swapped to predict relations."""
     if side != RELATION:
         return triples, side, graph.sizes
     sizes = {
@@ -273,7 +275,7 @@ def _asked(graph: KnowledgeGraph, triples: np.ndarray, side: str) -> tuple[np.nd
 def candidates_of(
     graph: KnowledgeGraph, facts: np.ndarray, triples: np.ndarray, side: str
 ) -> Int64[np.ndarray, "triples"]:
-    """Number of candidates of each triple's answer on a side, filtered by the other answers among `facts`."""
+    """Number of candidates of each triple's answer on a side, filtered by the other answers in `facts`."""
     known, one, sizes = _asked(graph, facts, side)
     found = num_candidates(known_answers(known, one, **sizes), _asked(graph, triples, side)[0])
     more = sizes["num_entities"] - graph.num_relations if side == RELATION else 0
@@ -281,18 +283,18 @@ def candidates_of(
 
 
 def own_scores(scores: ArrayLike, answer: np.ndarray) -> np.ndarray:
-    """Of each row of `scores`, that of its answer; float64."""
+    """Score of the answer in each row of `scores`, float64."""
     scores = scores if is_jax(scores) else np.asarray(scores)
     return gathered(scores, np.arange(len(answer)), answer).astype(np.float64)
 
 
 def score_checked(score: bool, tolerance: float) -> bool:
-    """Whether the column score is wanted; ValueError if ties are wider than equal scores, which it tells."""
+    """Whether the column score is wanted; ArgumentError if a tolerance makes unequal scores tie."""
     wanted = checks.flag("score", score)
     if wanted and np.any(np.asarray(tolerance) != 0):
         raise ArgumentError(
             "score",
-            "tells that only equal scores tie, so that ranks under other labels follow from it; "
+            "requires that only equal scores tie, so that ranks under other labels follow from it; "
             f"`tolerance` must be 0 with it, got {tolerance!r}.",
         )
     return wanted
@@ -301,13 +303,13 @@ def score_checked(score: bool, tolerance: float) -> bool:
 def query_names(
     triples: np.ndarray, side: np.ndarray, entities: Sequence[str] | None, relations: Sequence[str] | None
 ) -> Callable[[int], str]:
-    """What messages call the query of a row: its triple and the side that is predicted.
+    """Function from a row to the name of its query in messages: its triple and the predicted side.
 
     Args:
-        triples: int [triples, 3].
-        side: the side that is predicted, one a triple.
-        entities: labels; None: entities are called by their ids.
-        relations: likewise.
+        triples: ids, int [triples, 3].
+        side: predicted side of each triple.
+        entities: labels of entities. None: messages show ids.
+        relations: labels of relations, likewise.
     """
 
     def name(row: int) -> str:
@@ -319,11 +321,11 @@ def query_names(
 
 
 def default_filters(graph: KnowledgeGraph, split: str | None) -> list[str]:
-    """The splits that filter where none are named: train, valid, test, and the one whose answers are ranked.
+    """Splits that filter by default: train, valid, test, and the split whose answers are ranked.
 
     Args:
-        graph: those that it has filter.
-        split: whose answers are ranked; it filters unless it holds false triples. None: not known.
+        graph: knowledge graph; only its splits are returned.
+        split: split whose answers are ranked; it filters unless it holds false triples. None: unknown.
 
     Examples:
         >>> import numpy as np
@@ -337,7 +339,7 @@ def default_filters(graph: KnowledgeGraph, split: str | None) -> list[str]:
 
 
 def split_of(graph: KnowledgeGraph, triples: np.ndarray) -> str | None:
-    """The smallest split of facts that holds all the triples, in doubt the first; None if there is none."""
+    """Smallest split of facts that holds all the triples, the first of several; None if there is none."""
     splits = fact_splits(graph)
     for name in sorted(splits, key=lambda name: len(splits[name])):
         if is_known(known_answers(splits[name], "tail", **graph.sizes), triples).all():
@@ -346,7 +348,7 @@ def split_of(graph: KnowledgeGraph, triples: np.ndarray) -> str | None:
 
 
 def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndarray:
-    """The triples of the splits whose answers are filtered, int32 [triples, 3].
+    """Triples of the splits whose answers are filtered, int32 [triples, 3].
 
     Raises:
         ValueError: if the graph has no facts under such a name; the message lists the splits.
@@ -361,7 +363,7 @@ def filter_facts(graph: KnowledgeGraph, filter_splits: Sequence[str]) -> np.ndar
 def _known(
     graph: KnowledgeGraph, triples: np.ndarray, side: np.ndarray, filter_splits: Sequence[str]
 ) -> tuple[EntitySets, bool]:
-    """The known answers to the query of each triple; whether every triple itself is known."""
+    """Known answers to the query of each triple, and whether every triple itself is known."""
     facts = filter_facts(graph, filter_splits)
     start, stop = np.zeros((2, len(triples)), np.int64)
     ids, all_known = np.empty(0, np.int32), True
@@ -388,16 +390,16 @@ def described(
     model: str | pl.Series | None,
     popularity: bool,
 ) -> pl.DataFrame:
-    """The rank table of `triples`, not yet validated, with labels and what train says of the answers.
+    """Rank table of `triples`, not yet validated, with labels and with popularity from train.
 
     Args:
-        graph: that the ids are of.
-        triples: int [triples, 3].
-        side: the side that is predicted, one a triple.
-        ranks: of their answers.
-        filtered: whether the other answers to their queries left the candidates.
-        model: one name, or one for each triple; None: no column `model`.
-        popularity: add the columns popularity, relation_popularity and category.
+        graph: knowledge graph of the ids.
+        triples: ids, int [triples, 3].
+        side: predicted side of each triple.
+        ranks: ranks of the answers.
+        filtered: whether the other answers to their queries were removed from the candidates.
+        model: entry of the column `model`: one for all triples, or one for each. None: no such column.
+        popularity: whether to add the columns popularity, relation_popularity and category.
     """
     entities = pl.Series(graph.entities, dtype=pl.String)
     relations = pl.Series(graph.relations, dtype=pl.String)

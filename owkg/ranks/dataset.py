@@ -1,4 +1,4 @@
-"""A rank table in many Parquet files: a folder, a pattern, or partitions such as model=NAME/0.parquet."""
+"""Rank tables in many Parquet files: a folder, a pattern, or partitions such as model=NAME/0.parquet."""
 
 import glob
 import warnings
@@ -22,7 +22,7 @@ from owkg.ranks.reading import OPEN, PLAIN, TableReading, formed, names_of, wide
 from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import OPTIONAL, REQUIRED, WIDE, require_columns, sides_spelled, validated_at
 
-# Rows that are in memory at a time while files are read.
+# Number of rows in memory at a time while files are read.
 _BATCH = 2**20
 
 
@@ -30,13 +30,13 @@ class DatasetFile(NamedTuple):
     """One file of a dataset.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         named: columns that the names of its folders give, such as model.
-        schema: types of all the columns that its rows become, of the named ones too.
-        rows: how many ranking tasks.
-        unpacked: bytes that they unpack to.
-        names: what each of its own columns is called from then on.
-        state: tells whether another file, or other content, stands there later.
+        schema: types of all columns of its rows, including the named ones.
+        rows: number of ranking tasks.
+        unpacked: number of bytes after unpacking.
+        names: names in owkg of its own columns.
+        state: identity of the file and its content, to notice later changes.
         read_as: types of the columns that other files hold in another width or form of text.
     """
 
@@ -51,35 +51,37 @@ class DatasetFile(NamedTuple):
 
     @property
     def sides(self) -> int:
-        """How many ranking tasks a row of the file holds."""
+        """Number of ranking tasks in a row of the file."""
         return max(len(wide_sides(self.names.values())), 1)
 
     def scan(self, *columns: str) -> pl.LazyFrame:
-        """Those of some columns that the file itself has, by what they are called."""
+        """Lazy frame of those of the columns that the file itself has, with their names in owkg."""
         own = {new: pl.col(old) for old, new in self.names.items()}
         for name in own.keys() & self.read_as.keys():
             own[name] = own[name].cast(self.read_as[name], strict=False)
         return scan_parquet(self.path).select(own[new].alias(new) for new in columns if new in own)
 
     def require_same(self) -> None:
-        """Raises ValueError if the file has changed since the dataset was opened."""
+        """ValueError if the file has changed since the dataset was opened."""
         if _state(self.path) != self.state:
             raise ValueError(f"{self.path}: was changed while it was read.")
 
 
 def _state(path: Path) -> tuple[int, ...]:
+    """Inode, size and time of modification of a file."""
     about = path.stat()
     return about.st_ino, about.st_size, about.st_mtime_ns
 
 
 @dataclass(frozen=True, eq=False)
 class RankDataset:
-    """A rank table in Parquet files, whose rows are read a part at a time.
+    """Rank table in Parquet files, whose rows are read in parts.
 
     Attributes:
-        source: the folder, pattern or file that it is, as it was given.
-        files: those with rows, by name.
-        model: what the rows are called that have no column model; None: nothing.
+        source: folder, pattern or file, as given.
+        files: files with rows, sorted by name.
+        model: model of the rows if they have no column model. Default: none.
+        reading: options for the tables.
     """
 
     source: str
@@ -91,20 +93,20 @@ class RankDataset:
     def of(
         cls, source: str | PathLike[str], reading: TableReading = PLAIN, *, lacking: bool = False
     ) -> "RankDataset":
-        """The dataset in a folder and its own folders, or in the files that a pattern names.
+        """Dataset in a folder and its subfolders, or in the files that a pattern matches.
 
-        A folder called `column=value` gives its files that column. Names that begin with a dot or an
-        underscore are left out. A file or folder that is called like the pattern comes first. Warns
-        (UserWarning) of tables of other kinds in a folder, which are left out too.
+        A folder named `column=value` gives its files that column. Names that begin with a dot or an
+        underscore are left out. A file or folder whose name equals the pattern takes precedence. Issues a
+        UserWarning if a folder holds tables of other kinds, which are left out too.
 
         Args:
-            source: the folder, pattern or file.
-            reading: what is said of its tables.
-            lacking: whether candidates may lack, because a graph will give them.
+            source: folder, pattern or file.
+            reading: options for its tables.
+            lacking: whether the tables may lack candidates, because a graph will give them. Default False.
 
         Raises:
-            ValueError: naming `ranks`, if there is no file; naming the file, if it is no Parquet file or has
-                not the columns of a rank table; naming both, if two have different columns or types.
+            ValueError: naming `ranks`, if there is no file; naming the file, if it is not a Parquet file or
+                lacks columns of a rank table; naming both files, if they have different columns or types.
             OSError: if a file cannot be opened.
         """
         path = checks.path("ranks", source)
@@ -120,7 +122,7 @@ class RankDataset:
             named = _named(file, base)
             if twice := [name for name in named if name in formed_schema]:
                 raise ValueError(
-                    f"{file}: {twice[0]} is a column of the file, and in the name of its folder."
+                    f"{file}: {twice[0]} is both a column of the file and in the name of its folder."
                 )
             types = dict(formed_schema) | dict.fromkeys(named, pl.String())
             one = DatasetFile(file, named, types, rows, unpacked, own, state)
@@ -136,7 +138,7 @@ class RankDataset:
 
     @classmethod
     def joined(cls, datasets: Sequence["RankDataset"]) -> "RankDataset":
-        """Several datasets as one, with a column model.
+        """Union of several datasets, with a column model.
 
         Raises:
             ValueError: naming two files and the column, if they have different columns or types.
@@ -153,21 +155,21 @@ class RankDataset:
 
     @property
     def rows(self) -> int:
-        """How many ranking tasks, rows that say the same twice counted twice."""
+        """Number of ranking tasks; repeated rows count each time."""
         return sum(file.rows for file in self.files)
 
     @property
     def columns(self) -> list[str]:
-        """The columns of rank tables that it has."""
+        """Columns of rank tables that the dataset has."""
         columns = [name for name in (*REQUIRED, *OPTIONAL, "half_link") if name in self.files[0].schema]
         return columns if self.model is None or "model" in columns else [*columns, "model"]
 
     def called(self, model: str) -> "RankDataset":
-        """The same, whose rows are of the model `model` where they have no column of that name."""
+        """Dataset whose rows belong to `model` if they have no column model."""
         return replace(self, model=model)
 
     def unique(self, *columns: str) -> list[Any]:
-        """The different entries of some columns, in the order of the files."""
+        """Distinct entries of some columns, in the order of the files."""
         found: dict[Any, None] = {}
         for file in self.files:
             for column in columns:
@@ -183,13 +185,13 @@ class RankDataset:
         return list(found)
 
     def _formed(self, column: str) -> list[Any]:
-        """The entries of a column that no file has, and forming its rows adds."""
+        """Entries of a column that no file has and that forming the rows adds."""
         if column == "side":
             return wide_sides(self.files[0].names.values())
         return [True] if column == "averaged" else [self.reading.candidates]
 
     def seeds(self) -> dict[str | None, tuple[int, ...]]:
-        """The seeds of each model that has several, as `owkg.ranks.seeds.seeds_of` of its rows."""
+        """Seeds of each model that has several, as `owkg.ranks.seeds.seeds_of` gives them."""
         if "seed" not in self.columns:
             return {}
         own = [name for name in ("model", "seed") if name in self.columns]
@@ -203,7 +205,7 @@ class RankDataset:
             parts.append(
                 rows.with_columns(**{name: pl.lit(text) for name, text in named.items()}).select(own)
             )
-        # Whatever is no whole number is refused where the rows are read.
+        # Entries that are not whole numbers raise an error when the rows are read.
         kinds = {"seed": pl.col("seed").cast(pl.Int64, strict=False)}
         if "model" in own:
             kinds["model"] = pl.col("model").cast(pl.String, strict=False)
@@ -211,17 +213,17 @@ class RankDataset:
 
     @property
     def lacks_candidates(self) -> bool:
-        """Whether its candidates follow from a graph."""
+        """Whether the number of candidates comes from a graph."""
         return "candidates" not in self.files[0].schema
 
     @property
     def averaged(self) -> bool:
-        """Whether only the mean of the optimistic and the pessimistic rank is known of some row."""
+        """Whether only the mean of the optimistic and the pessimistic rank is known for some row."""
         return "averaged" in self.columns and bool({True, "true"} & set(self.unique("averaged")))
 
     @property
     def other_columns(self) -> list[str]:
-        """The columns that are none of those, and are of one type in all files: `score` for one."""
+        """Further columns that have one type in all files, such as `score`."""
         first = self.files[0]
         return [
             name
@@ -232,11 +234,11 @@ class RankDataset:
     def batches(
         self, on_progress: Callable[[int, int], None] | None = None, *, others: bool = False
     ) -> Iterator[tuple[int, pl.DataFrame]]:
-        """The number of a file, and some of its rows as `owkg.ranks.validated` gives them, in their order.
+        """Batches of rows in order, each with the number of its file, as `owkg.ranks.validated` returns them.
 
         Args:
-            on_progress: called with (done, total) rows.
-            others: with `other_columns` too.
+            on_progress: function called with (done, total) rows.
+            others: whether to include `other_columns`. Default False.
 
         Raises:
             ValueError: as `owkg.ranks.validated`, naming the file and the row in it.
@@ -246,7 +248,7 @@ class RankDataset:
             columns.append("candidates")
         for number, file in enumerate(self.files):
             file.require_same()
-            # A row takes much where a file is hostile, or labels are long.
+            # Rows take much memory if labels are long or a file is hostile.
             size = max(1, min(_BATCH, 2**29 * file.rows // max(file.unpacked, 1)))
             require_bounded(
                 file.path, file.path.stat().st_size, file.unpacked * min(size, file.rows) // file.rows
@@ -271,28 +273,29 @@ class RankDataset:
 
 
 def is_dataset(source: str | PathLike[str]) -> bool:
-    """Whether it is a folder, or a pattern that no file is called by."""
+    """Whether a source is a folder, or a pattern that is not the name of a file."""
     path = Path(source)
     return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
 
 
 def _places(path: Path, start: int) -> Callable[[int], str]:
+    """Function from a row of a batch to its name in messages."""
     return lambda row: f"{path}, row {start + row + 1}"
 
 
 def _files(path: Path) -> list[tuple[Path, Path]]:
-    """The files, each with the folder below which names of folders give columns."""
+    """Files, each with the folder below which folder names give columns."""
     if path.is_file():
         return [(path, path.parent)]
     if path.is_dir():
         found, others = _inside(path), _other_tables(path)
         if not found:
-            hint = f"; owkg ranks convert makes one of {others[0].name}" if others else ""
+            hint = f"; owkg ranks convert makes one from {others[0].name}" if others else ""
             raise ArgumentError("ranks", f"must hold .parquet files, got none in the folder {path}{hint}.")
         if others:
             warnings.warn(
-                f"{path}: {len(others):,} tables that are no Parquet files are left out, such as "
-                f"{others[0].name}; owkg ranks convert makes one of them.",
+                f"{path}: {len(others):,} tables that are not Parquet files are left out, such as "
+                f"{others[0].name}; owkg ranks convert makes Parquet files from them.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -304,25 +307,25 @@ def _files(path: Path) -> list[tuple[Path, Path]]:
     matched = sorted(one for one in base.glob(pattern) if not one.name.startswith("."))
     files = dict.fromkeys(file for one in matched for file in (_inside(one) if one.is_dir() else [one]))
     if not files:
-        raise ArgumentError("ranks", f"must name files, and no file matches the pattern {path}.")
+        raise ArgumentError("ranks", f"must name files, but no file matches the pattern {path}.")
     return [(file, base) for file in files]
 
 
 def _until_magic(parts: Sequence[str]) -> list[str]:
-    """The parts of a path ahead of the first with a wildcard."""
+    """Parts of a path before the first one with a wildcard."""
     first = next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     return list(parts[:first])
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The Parquet files in a folder and its own, but for those that tools hide."""
+    """Parquet files in a folder and its subfolders, without hidden ones."""
     files = (file for file in folder.rglob("*") if file.suffix.lower() == ".parquet" and file.is_file())
     hidden = (".", "_")
     return sorted(f for f in files if not any(p.startswith(hidden) for p in f.relative_to(folder).parts))
 
 
 def _other_tables(folder: Path) -> list[Path]:
-    """The files in a folder and its own that are tables by their names, or of a user's kind, no Parquet."""
+    """Files in a folder and its subfolders, not Parquet, that are rank tables by name or user's importer."""
     plugins.load()
     hidden = (".", "_")
     return sorted(
@@ -336,7 +339,7 @@ def _other_tables(folder: Path) -> list[Path]:
 
 
 def _named(file: Path, base: Path) -> dict[str, str]:
-    """The columns that the folders between `base` and the file give, and those that end `base`."""
+    """Columns that the folders between `base` and the file give, and the folders that end `base`."""
     while "=" in base.name:
         base = base.parent
     folders = file.relative_to(base).parent.parts
@@ -347,7 +350,7 @@ _TEXTS = (pl.String, pl.Categorical, pl.Enum)
 
 
 def _alike(files: list[DatasetFile]) -> list[DatasetFile]:
-    """The files with columns of one type each: where widths or forms of text differ, the one that holds all.
+    """Files with one type for each column; if widths or forms of text differ, the type that holds all values.
 
     Raises:
         ValueError: naming two files and the column, if they have different columns or types.
@@ -367,7 +370,7 @@ def _alike(files: list[DatasetFile]) -> list[DatasetFile]:
 
 
 def _shared(kinds: Collection[Any]) -> Any:
-    """A type that holds the values of several; None where they are of different sorts."""
+    """Type that holds the values of several types; None if there is none."""
     if all(kind in _TEXTS for kind in kinds):
         return pl.String()
     if all(kind is not None and kind.is_integer() for kind in kinds):

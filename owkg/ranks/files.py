@@ -1,4 +1,4 @@
-"""The rank table as a file: Parquet, CSV, TSV or an array, by the suffix of its name; tables of Python."""
+"""Files of rank tables: Parquet, CSV, TSV or an array, by the suffix of the name; tables in memory."""
 
 import gzip
 import json
@@ -28,9 +28,9 @@ from owkg.ranks.reading import PLAIN, TableReading
 from owkg.ranks.table import RankTable, validated
 
 Source = Any
-"""A path, or a table or an array of Python."""
+"""Source of a rank table: a path, or a table or an array in memory."""
 
-# The key of the metadata of a Parquet file under which it is said how a rank table was made.
+# Key of the metadata of a Parquet file that describes how a rank table was made.
 _ABOUT = "owkg"
 _SUFFIXES = ".parquet, .csv, .tsv, .csv.gz or .tsv.gz"
 
@@ -46,36 +46,38 @@ def read_ranks(
     ids: bool = False,
     split: str | None = None,
 ) -> RankTable:
-    """The rank table in a file, a folder, a frame or an array, validated.
+    """Validated rank table from a file, a folder, a frame or an array.
 
-    CSV and TSV files begin with a line of column names and say no types: labels and ids, and the columns
-    that a rank table does not know, come back as text. Parquet keeps every type. A table may also have one
-    row a triple, with head_rank and tail_rank (or head_optimistic, ...). Warns (UserWarning) of what is
-    assumed.
+    CSV and TSV files begin with a line of column names and have no types: labels, ids and further columns are
+    returned as text. Parquet keeps every type. A table may also have one row for each triple, with head_rank
+    and tail_rank (or head_optimistic, ...). Issues a UserWarning about assumptions.
 
     Args:
-        path: ends in .parquet, .csv, .tsv, .csv.gz, .tsv.gz or .npy; a folder of Parquet files or a pattern
-            of their names; or a DataFrame of polars or pandas, a mapping of columns, a list of rows. An array
-            or .npy file holds ranks, [n], or [n, 2], of the head and the tail, realistic unless `untied`.
-        graph: whose triples are ranked. It adds popularity and category, and where the table has no column
-            candidates, it gives them: filtered by train, valid, test and the split that is ranked
-            (`ranks_from_list` takes other filters). None: nothing is added.
-        columns: the columns by what owkg calls them, such as {"head": "subject"}, where they are called
-            otherwise; those of an array are called "0" and "1".
-        untied: take a column rank, in the place of optimistic and pessimistic, as free of ties.
-        realistic: take it as the mean of both, which may be half: only realistic metrics have a value.
-        candidates: among how many every answer was ranked; one number, or one for each row.
-        ids: head, relation and tail are ids of `graph`, whatever its labels are.
-        split: of `graph`, whose triples the rows are, in their order, where they do not say which; None: the
-            test.
+        path: file that ends in .parquet, .csv, .tsv, .csv.gz, .tsv.gz or .npy; a folder of Parquet files or a
+            pattern of their names; or a DataFrame of polars or pandas, a mapping of columns, or a list of
+            rows. An array or .npy file holds ranks, [n], or [n, 2] for head and tail, realistic unless
+            `untied`.
+        graph: knowledge graph whose triples are ranked. It adds popularity and category, and gives the number
+            of candidates if the table has no column candidates: filtered by train, valid, test and the ranked
+            split (`ranks_from_list` accepts other filters). Default: nothing is added.
+        columns: names of columns by their names in owkg, such as {"head": "subject"}, if they differ; columns
+            of an array are named "0" and "1". Default: the names in owkg.
+        untied: whether a column rank, instead of optimistic and pessimistic, is free of ties. Default False.
+        realistic: whether a column rank is the mean of both, possibly a half, so that only realistic metrics
+            are defined. Default False.
+        candidates: number of candidates among which every answer was ranked: one number, or one for each row.
+            Default: from the table or the graph.
+        ids: whether head, relation and tail are ids of `graph`, whatever its labels are. Default False.
+        split: split of `graph` whose triples the rows are, in their order, if the rows do not name their
+            triples. Default: the test.
 
     Returns:
-        The table, and how it was made, which only Parquet files can say: `split`, `filter` (the splits whose
-        answers left the candidates), and where they were asked for `queries` and `unseen`.
+        Rank table, and how it was made, which only Parquet files record: `split`, `filter` (the splits whose
+        answers were removed from the candidates), and `queries` and `unseen` if they were asked for.
 
     Raises:
-        ValueError: naming the file and the row, for CSV and TSV its line, as `validated`; if the suffix
-            is unknown; if the file is not what its suffix says; or if its triples are not those of `graph`.
+        ValueError: naming the file and the row (for CSV and TSV its line), as `validated`; if the suffix is
+            unknown; if the content does not match the suffix; or if the triples are not those of `graph`.
         OSError: if the file cannot be opened.
     """
     reading = TableReading(columns or {}, untied, realistic, candidates, ids, split)
@@ -89,25 +91,26 @@ def ranks_from_list(
     graph: KnowledgeGraph | None = None,
     filter_splits: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """The rank table of a list of ranks, taken as free of ties.
+    """Rank table of a list of ranks without ties.
 
-    The optimistic and the pessimistic rank are both the rank given; who asks for this states that the list
-    has no ties or that its ranks hide them.
+    The optimistic and the pessimistic rank are both the given rank. Calling this function states that the
+    list has no ties, or that its ranks hide them.
 
     Args:
-        path: the file, with the columns head, relation, tail, side, rank, and candidates unless they are
-            given; other columns are kept. Of head, relation, tail and side all may be absent: then row i is
-            the triple i, 0, i, and its tail is asked for, so that each rank is of a query of its own.
-        num_candidates: among how many every answer was ranked.
-        graph: whose triples were ranked. The candidates of each task follow from it, and popularity and
-            category are added.
-        filter_splits: splits of the graph whose other answers left the candidates; none: raw ranks. None:
-            train, valid and test, as far as the graph has them, and the smallest split that holds all
-            triples.
+        path: file with the columns head, relation, tail, side, rank, and candidates unless they are given;
+            other columns are kept. Head, relation, tail and side may all be missing: row i is then the tail
+            task of the triple i, 0, i, so that each rank has its own query.
+        num_candidates: number of candidates among which every answer was ranked. Default: from the file or
+            the graph.
+        graph: knowledge graph whose triples were ranked. It gives the number of candidates of each task, and
+            adds popularity and category. Default: none.
+        filter_splits: splits of the graph whose other answers were removed from the candidates; empty for raw
+            ranks. Default: those of train, valid and test that the graph has, and the smallest split that
+            holds all triples.
 
     Raises:
-        ValueError: naming file and line, as `read_ranks`; if the candidates are given twice or not at all; or
-            if a triple is in no split of the graph.
+        ValueError: naming file and line, as `read_ranks`; if the number of candidates is given twice or not
+            at all; or if a triple is in no split of the graph.
         OSError: if the file cannot be opened.
     """
     with naming({"candidates": "`num_candidates`"}):
@@ -116,7 +119,7 @@ def ranks_from_list(
 
 
 def own_importer(path: Path) -> Importer | None:
-    """The importer of a user's own that holds a file for one of its kind; None where none does."""
+    """User's importer that accepts a file; None if there is none."""
     plugins.load()
     return next((one for one in OWN.values() if path.is_file() and one.is_of(path)), None)
 
@@ -134,7 +137,7 @@ def read_lacking(
     *,
     complete: bool = False,
 ) -> RankTable:
-    """As `read_ranks`; the graph gives candidates where they lack, and more only if `complete`."""
+    """Rank table as from `read_ranks`; the graph gives missing candidates, and more only if `complete`."""
     options: Any = {"complete": complete}
     if isinstance(source, RankTable):
         if reading.said is None and (graph is None or not complete):
@@ -164,14 +167,14 @@ def read_lacking(
 
 
 def is_list(source: object) -> bool:
-    """Whether ranks are given alone: in an array, or a list of numbers."""
+    """Whether the source is ranks only: an array, or a list of numbers."""
     if is_table(source) or isinstance(source, str | bytes | PathLike | RankTable | RankDataset):
         return False
     return isinstance(source, Sequence) or hasattr(source, "__array__")
 
 
 def _whole(dataset: RankDataset, graph: KnowledgeGraph | None, *, complete: bool) -> RankTable:
-    """All rows of a dataset, with what a graph says of them."""
+    """All rows of a dataset, with the columns that a graph adds."""
     read, said = whole_table(dataset), dataset.reading
     if not (said.ids or dataset.lacks_candidates or (complete and graph is not None)):
         return read
@@ -183,23 +186,23 @@ def _readable(path: Path) -> Path:
     """`path` if its suffix is that of a table or an array of ranks; ValueError otherwise."""
     require_rereadable(path)
     if path.suffix.lower() != ".npy" and not is_rank_table(path):
-        hint = "owkg ranks convert makes one of scores (.npz), runs and lists"
-        raise ValueError(f"{path}: a rank table's name ends in {_SUFFIXES}; {hint}.")
+        hint = "owkg ranks convert makes one from scores (.npz), runs and lists"
+        raise ValueError(f"{path}: the name of a rank table must end in {_SUFFIXES}; {hint}.")
     return path
 
 
 def _array(path: Path) -> np.ndarray:
-    """The array in a .npy file; nothing is unpickled, and a size that its header makes up takes no memory."""
+    """Array in a .npy file; nothing is unpickled, and a false size in its header takes no memory."""
     require_rereadable(path)
     path.open("rb").close()
-    with damage_named(path, "no .npy file of numbers"):
+    with damage_named(path, "not a .npy file of numbers"):
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
 def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataFrame, TableReading]:
-    """The columns of an array of ranks, and what they are called, realistic ranks unless it is said.
+    """Columns of an array of ranks and their reading; ranks are realistic unless stated otherwise.
 
-    Warns (UserWarning) of realistic ranks, and which of two columns is of which side.
+    Issues a UserWarning if ranks are taken as realistic, and about the sides of two columns.
     """
     try:
         ranks = np.asarray(array)
@@ -209,7 +212,7 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
     if ranks.dtype.kind not in "iuf" or ranks.ndim not in (1, 2) or not ranks.size or ranks.shape[1:] > (2,):
         if isinstance(array, str | bytes | int | float | None) or ranks.dtype.kind not in "iuf":
             shown = type(array).__name__ if ranks.ndim == 0 else shown
-        text = f"must be ranks, numbers of shape [n], or [n, 2] of the head and the tail, got {shown}"
+        text = f"must be ranks, numbers of shape [n], or [n, 2] for head and tail, got {shown}"
         raise ArgumentError("ranks", f"{text}.") if name == "ranks" else ValueError(f"{name}: {text}.")
     ranks = ranks.reshape(len(ranks), -1)
     table = pl.DataFrame({str(i): np.ascontiguousarray(column) for i, column in enumerate(ranks.T)})
@@ -217,7 +220,7 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
     if alone and not (reading.untied or reading.realistic):
         reading = replace(reading, realistic=True)
         warnings.warn(
-            f"{name}: ranks are taken for realistic ones, the means of the optimistic and the pessimistic "
+            f"{name}: ranks are taken as realistic, the means of the optimistic and the pessimistic "
             "rank; `untied` takes them as free of ties.",
             UserWarning,
             stacklevel=3,
@@ -227,8 +230,8 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
     if table.width == 1:
         return table, replace(reading, columns={"rank": "0"})
     warnings.warn(
-        f"{name}: column 0 is taken for the ranks of heads and column 1 for those of tails, as AmpliGraph "
-        "has them (`columns` head_rank=1,tail_rank=0 turns them).",
+        f"{name}: column 0 is taken as the ranks of heads and column 1 as the ranks of tails, as in "
+        "AmpliGraph (`columns` head_rank=1,tail_rank=0 swaps them).",
         UserWarning,
         stacklevel=3,
     )
@@ -236,12 +239,12 @@ def _of_array(name: str, array: object, reading: TableReading) -> tuple[pl.DataF
 
 
 def _without_rest(table: RankTable) -> RankTable:
-    """The rank table of an array without the columns of the array that nothing was said of."""
+    """Rank table of an array without the array's unused columns."""
     return RankTable.trusted(table.frame.drop("0", "1", strict=False), table.about)
 
 
 def _about(path: Path) -> dict[str, Any]:
-    """How the rank table in a Parquet file was made, as `write_ranks` was told; empty if it does not say."""
+    """Record of how the rank table in a Parquet file was made (`write_ranks`); empty if there is none."""
     try:
         said = json.loads(pl.read_parquet_metadata(path).get(_ABOUT, "{}"))
     except (pl.exceptions.PolarsError, ValueError, RecursionError):
@@ -252,14 +255,15 @@ def _about(path: Path) -> dict[str, Any]:
 def write_ranks(
     table: RankTable | pl.DataFrame, path: str | PathLike[str], about: dict[str, Any] | None = None
 ) -> None:
-    """Writes the rank table `table`, validated first, as a Parquet, CSV or TSV file.
+    """Writes a rank table, validated first, as a Parquet, CSV or TSV file.
 
-    The file is whole or not there; its folder is made if need be.
+    The file is written whole or not at all; its folder is created if needed.
 
     Args:
-        table: as `validated` takes it.
-        path: ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
-        about: how it was made, as JSON; Parquet files keep it as metadata, CSV and TSV files do not.
+        table: rank table, as for `validated`.
+        path: path that ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        about: record of how it was made, as JSON; Parquet files keep it as metadata, CSV and TSV files do
+            not.
 
     Raises:
         ValueError: as `validated`; if the suffix is unknown; or if a column cannot be written as text.
@@ -268,7 +272,7 @@ def write_ranks(
 
 
 def write_table(table: pl.DataFrame, path: str | PathLike[str], about: dict[str, Any] | None = None) -> None:
-    """Writes any table as `write_ranks` does, without looking at its columns."""
+    """Writes any table as `write_ranks` does, without checking its columns."""
     path = path_checked(path)
     mark = separator(path)
     with written_aside(path) as aside:
@@ -276,7 +280,7 @@ def write_table(table: pl.DataFrame, path: str | PathLike[str], about: dict[str,
             if mark is None:
                 table.write_parquet(aside, metadata={_ABOUT: json.dumps(about)} if about else None)
             elif path.suffix.lower() == ".gz":
-                # No name and no time in the packed file, so that equal tables give equal bytes.
+                # The packed file has no name and no time, so that equal tables give equal bytes.
                 with aside.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
                     table.write_csv(cast(IO[bytes], packed), separator=mark)
             else:
@@ -289,5 +293,5 @@ def path_checked(path: str | PathLike[str]) -> Path:
     """`path` if its suffix is that of a rank table; ValueError otherwise."""
     path = checks.path("path", path)
     if path.suffix.lower() != ".parquet" and separator(path) is None:
-        raise ValueError(f"{path}: a rank table's name ends in {_SUFFIXES}.")
+        raise ValueError(f"{path}: the name of a rank table must end in {_SUFFIXES}.")
     return path

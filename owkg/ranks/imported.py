@@ -1,4 +1,4 @@
-"""What an importer is, and those of a user's own."""
+"""Importers of files of ranks, and their registry for users."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ from owkg.ranks.table import validated
 
 
 class Imported(NamedTuple):
-    """A rank table that was made of a file.
+    """Rank table made from a file.
 
     Attributes:
-        table: with the columns of `owkg.ranks.validated`.
-        about: how it was made, as `RankTable` has it: split, filter, ...
-        notes: what its user should know, a sentence each.
+        table: frame with the columns of `owkg.ranks.validated`.
+        about: record of how it was made, as in `RankTable`: split, filter, ...
+        notes: notes for the user, one sentence each.
     """
 
     table: pl.DataFrame
@@ -25,15 +25,15 @@ class Imported(NamedTuple):
 
 
 class Importer(NamedTuple):
-    """A kind of file that becomes a rank table.
+    """Reader of one kind of file into a rank table.
 
     Attributes:
-        name: `owkg ranks convert --from NAME`.
-        what: for messages: "a TREC run".
-        read: (path, graph or None, **options) to `Imported`, or to the table alone; ValueError names the
-            file and the line.
-        options: the names of those of `owkg.ranks.convert` that it takes; "graph" is one.
-        holds: whether a file is of this kind; None: `owkg.ranks.formats.kind_of` says so.
+        name: name in `owkg ranks convert --from NAME`.
+        what: name of the kind in messages, such as "a TREC run".
+        read: function from (path, graph or None, **options) to `Imported` or a table; its ValueErrors should
+            name the file and the line.
+        options: names of the options of `owkg.ranks.convert` that it accepts, possibly with "graph".
+        holds: function that tells whether a file is of this kind. None: `owkg.ranks.formats.kind_of` decides.
     """
 
     name: str
@@ -43,10 +43,10 @@ class Importer(NamedTuple):
     holds: Callable[[Path], bool] | None = None
 
     def imported(self, path: Path, graph: KnowledgeGraph | None, **options: Any) -> Imported:
-        """What `read` gives; of an importer of a user's own, validated.
+        """Result of `read`, validated for importers of users.
 
         Raises:
-            ValueError: naming the file, if `read` raises anything, or what it gives is no rank table.
+            ValueError: naming the file, if `read` raises any error, or its result is not a rank table.
         """
         if self.holds is None:
             return self.read(path, graph, **options)
@@ -62,7 +62,7 @@ class Importer(NamedTuple):
         return found._replace(table=validated(found.table, source=str(path)))
 
     def is_of(self, path: Path) -> bool:
-        """Whether a file is of this kind; ValueError, naming the importer, if `holds` raises anything."""
+        """Whether a file is of this kind; ValueError naming the importer if `holds` raises any error."""
         try:
             return self.holds is not None and bool(self.holds(path))
         except Exception as error:
@@ -70,4 +70,4 @@ class Importer(NamedTuple):
 
 
 OWN: dict[str, Importer] = {}
-"""Importers of a user's own, by name."""
+"""Importers registered by users, by name."""

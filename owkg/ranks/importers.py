@@ -1,4 +1,4 @@
-"""Importers: what each kind of file is told apart by, and how it becomes a rank table."""
+"""Importers of all kinds of files of ranks, and conversion to rank tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +31,7 @@ def _table(
     split: str | None = None,
     filter_splits: Sequence[str] | None = None,
 ) -> Imported:
+    """Rank table or rank list."""
     with naming({"candidates": "`num_candidates`"}):
         reading = TableReading(columns or {}, untied, realistic, num_candidates, ids, split, filter_splits)
         if graph is None and (filter_splits or split is not None):
@@ -38,7 +39,7 @@ def _table(
             raise ArgumentError(option, "needs a graph (`kg`) that has these splits.")
         for option in ("untied", "realistic"):
             if getattr(reading, option) and not _lists_ranks(path, reading):
-                raise ArgumentError(option, f"says nothing about a rank table, which {path} is.")
+                raise ArgumentError(option, f"has no effect on a rank table, which {path} is.")
         if is_dataset(path):
             in_parts(RankDataset.of(path, reading, lacking=graph is not None).rows, needed_by="path")
         read = read_lacking(path, graph, reading, complete=graph is not None)
@@ -46,7 +47,7 @@ def _table(
 
 
 def _lists_ranks(path: Path, reading: TableReading) -> bool:
-    """Whether a file has ranks that say nothing of ties; so far as its columns tell."""
+    """Whether a file has ranks without ties, as far as its columns tell."""
     if is_dataset(path) or separator(path) is None:
         return True
     names = set(names_of(header(path), reading, source=str(path), told=False).values())
@@ -63,6 +64,7 @@ def _scores(
     unseen: str = "error",
     sort: str | None = None,
 ) -> Imported:
+    """Score matrices."""
     options = {"filter_splits": filter_splits, "tolerance": tolerance, "score": score, "sort": sort}
     table, about = matrices.converted_matrix(path, graph, unseen=unseen, **options)
     return Imported(table, about if sort is None else about | {"sort": sort})
@@ -79,6 +81,7 @@ def _run(
     tolerance: float = 0.0,
     unanswered: bool = False,
 ) -> Imported:
+    """TREC run."""
     about: dict[str, Any] = {}
     if graph is not None:
         split = "test" if qrels is None and split is None else split
@@ -99,6 +102,7 @@ def _run(
 
 
 def _sampled(path: Path, graph: KnowledgeGraph | None, *, num_entities: int | None = None) -> Imported:
+    """Scores of sampled negatives."""
     arrays = matrices.evaluator_arrays(path)
     notes = ()
     if sampled.shares_negatives(arrays):
@@ -122,43 +126,43 @@ IMPORTERS = {
         Importer("sampled", "ranks among sampled negatives (OGB, TGB)", _sampled, ("num_entities",)),
     )
 }
-"""By name; `register_importer` adds one of a user's own."""
+"""Importers of owkg by name; `register_importer` adds importers of users."""
 
 
 def importers() -> dict[str, Importer]:
-    """All importers by name, those of a user's own behind."""
+    """All importers by name; importers of users come last."""
     plugins.load()
     return IMPORTERS | OWN
 
 
 def register_importer(importer: Importer) -> None:
-    """Adds a kind of file, which `convert`, `read_ranks` and all commands that read ranks know from now on.
+    """Adds a kind of file for `convert`, `read_ranks` and all commands that read ranks.
 
-    Commands import the modules that the environment variable `OWKG_PLUGINS` names first. One of the same
-    name that was registered before is replaced.
+    Commands first import the modules that the environment variable `OWKG_PLUGINS` names. An earlier importer
+    of the same name is replaced.
 
     Args:
-        importer: whose `holds` says by name and content which files are of the kind.
+        importer: importer whose `holds` tells by name and content whether a file is of its kind.
 
     Raises:
-        ValueError: if it is none, has no `holds`, or the name of an importer of owkg.
+        ValueError: if it is not an importer, has no `holds`, or has the name of an importer of owkg.
     """
     if not isinstance(importer, Importer) or not callable(importer.read) or not callable(importer.holds):
         raise ArgumentError(
-            "importer", f"must be of owkg.ranks.Importer, with read and holds, got {importer!r}."
+            "importer", f"must be an owkg.ranks.Importer with read and holds, got {importer!r}."
         )
     if not isinstance(importer.name, str) or not importer.name or not isinstance(importer.what, str):
-        raise ArgumentError("importer", f"must have a name and what messages call it, got {importer!r}.")
+        raise ArgumentError("importer", f"must have the texts name and what, got {importer!r}.")
     if importer.name in IMPORTERS:
-        raise ArgumentError("importer", f"must have a name of its own, got {importer.name!r}.")
+        raise ArgumentError("importer", f"must have a new name, got {importer.name!r}, which owkg uses.")
     OWN[importer.name] = importer
 
 
 def importer_of(path: Path, kind: str | None, options: Iterable[str]) -> Importer:
-    """The importer of that name, or the one that the name and content of a file tell.
+    """Importer of that name, or the importer for the name and content of a file.
 
     Raises:
-        ValueError: if there is none, or one of the options says nothing about its files.
+        ValueError: if there is none, or an option has no effect on its files.
     """
     known = importers()
     if kind is not None and kind not in known:
@@ -167,27 +171,29 @@ def importer_of(path: Path, kind: str | None, options: Iterable[str]) -> Importe
     found = known[kind_of(path)] if found is None else found
     for name in options:
         if name not in found.options:
-            hint = ", of which `kg` gives the ids" if name == "ids" else ""
-            raise ArgumentError(name, f"says nothing about {found.what}, which {path} is{hint}.")
+            hint = "; `kg` gives its ids" if name == "ids" else ""
+            raise ArgumentError(name, f"has no effect on {found.what}, which {path} is{hint}.")
     return found
 
 
 def convert(
     path: str | Path, kind: str | None = None, graph: KnowledgeGraph | None = None, **options: Any
 ) -> Imported:
-    """The rank table that a file of ranks, scores or retrieved answers says.
+    """Rank table from a file of ranks, scores or retrieved answers.
 
     Args:
-        path: of the file.
-        kind: the name of an importer; None: by name and content of the file.
-        graph: whose labels the file uses: candidates, filter, popularity.
-        **options: of the importer; None where nothing is said.
+        path: path of the file.
+        kind: name of an importer. Default: chosen by name and content of the file.
+        graph: knowledge graph whose labels the file uses; it gives candidates, filters and popularity.
+            Default: none.
+        **options: options of the importer; None for its default.
 
     Returns:
-        (table, how it was made, sentences that its user should know).
+        Table, how it was made, and notes for the user.
 
     Raises:
-        ValueError: naming the file and its place; if it is of no kind, or an option says nothing about it.
+        ValueError: naming the file and the place; if the file is of no kind, or an option has no effect on
+            it.
         OSError: if the file cannot be opened.
     """
     path = checks.path("path", path)

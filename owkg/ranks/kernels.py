@@ -1,4 +1,4 @@
-"""Kernels of ranking: scores compared with their thresholds, counted in one reading."""
+"""Kernels of ranking: scores are compared with their thresholds and counted in one pass."""
 
 import jax
 import numpy as np
@@ -21,7 +21,7 @@ def score_counts(
     low: Float[Array, ""],
     mask: Bool[Array, "entities"] | None = None,
 ) -> tuple[Int32[Array, ""], ...]:
-    """Numbers of scores above `high`, of at least `low`, and of NaN, of one query in one reading."""
+    """Numbers of scores above `high`, of scores of at least `low`, and of NaN, for one query in one pass."""
     keys = sortable(scores)
     above, level = keys > to_pass(sortable(high)), keys >= to_reach(sortable(low))
     if mask is not None:
@@ -35,5 +35,5 @@ def entries(
     row: Int[Array | np.ndarray, "n"],
     entity: Int[Array | np.ndarray, "n"],
 ) -> Array:
-    """scores[row, entity]."""
+    """Entries scores[row, entity]."""
     return scores.at[row, entity].get(mode="promise_in_bounds")

@@ -1,4 +1,4 @@
-"""Ranks of queries with a key of their own: times, qualifiers, types. Known answers decide the filters."""
+"""Ranks of queries with keys (times, qualifiers, types), filtered by known answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -22,7 +22,7 @@ from owkg.ranks.table import SIDES, RankTable, sides_spelled, validated
 
 _TRIPLE = ("head", "relation", "tail")
 _SPAN = ("from", "to")
-# Pairs of tasks and known facts that are looked at together.
+# Number of pairs of tasks and known facts handled at a time.
 _PAIRS = 2**22
 _TAKEN = (*_TRIPLE, "side", "entity", "answer", "other", "label", "row", *_SPAN)
 
@@ -40,37 +40,40 @@ def rank_queries(
     tolerance: float = 0.0,
     model: str | None = None,
 ) -> RankTable:
-    """Filtered ranks where a query is more than an entity and a relation.
+    """Filtered ranks of queries that have more than an entity and a relation.
 
-    A known fact leaves the candidates of a query if it has the query's entity, relation and `key`, and holds
-    at its time. So of temporal facts, without a key the filter is static; with the key time it is time-aware;
-    without `known`, ranks are raw. Of hyper-relational facts the key is their qualifiers.
+    A known fact is removed from the candidates of a query if it has the entity, relation and `key` of the
+    query, and holds at its time. For temporal facts, the filter is static without a key and time-aware with
+    the key time; ranks are raw without `known`. For hyper-relational facts, the key is their qualifiers.
 
     Args:
-        scores: floats [tasks, entities], larger is better.
-        tasks: head, relation, tail and side (that is predicted), and the columns of `key` and `during`; a row
-            each row of `scores`.
+        scores: scores, floats [tasks, entities]; larger is better.
+        tasks: frame with head, relation, tail, side (the predicted side), and the columns of `key` and
+            `during`; one row for each row of `scores`.
         entities: labels of the columns of `scores`.
-        known: known facts: head, relation, tail (or query and answer, the query as head|relation|? or
-            ?|relation|tail), the columns of `key`, and with `during` from and to, both included; null is
-            open. The answer of a task stays a candidate. None: raw ranks.
-        key: columns that a known fact shares with the task, beside entity and relation.
-        during: column of `tasks` with the time at which a known fact must hold.
-        query: further columns of `tasks` that make a query another one and do not filter: so raw and static
-            ranks of temporal facts have the time.
-        candidates: entity, and any of relation, side and the columns of `key`: the candidates of the tasks
-            that share these, such as those of a type. The answer is always one. None: all entities.
-        tolerance: scores that differ from the answer's by at most this are ties.
-        model: for the column `model`.
+        known: known facts: head, relation, tail (or query and answer, with the query as head|relation|? or
+            ?|relation|tail), the columns of `key`, and with `during` the columns from and to, both inclusive,
+            null if open. The answer of a task stays a candidate. Default: raw ranks.
+        key: columns that a known fact must share with the task, in addition to entity and relation. Default:
+            none.
+        during: column of `tasks` with the time at which a known fact must hold. Default: none.
+        query: further columns of `tasks` that distinguish queries and do not filter, so that raw and static
+            ranks of temporal facts keep the time. Default: none.
+        candidates: frame with entity, and any of relation, side and the columns of `key`: candidates of the
+            tasks that share these, such as entities of a type. The answer is always a candidate. Default: all
+            entities.
+        tolerance: largest absolute difference from the answer's score that counts as a tie. Default 0.
+        model: entry of the column `model`. Default: no such column.
 
     Returns:
-        The rank table. The relation of a query carries its key, `relation|time=2014`: queries of other keys
-        are other queries for macro metrics, comparisons and pools. Its column `filtered` is true if `known`
-        has the fact of every task, so that the answers to one query left each other's candidates.
+        Rank table. The relation of a query ends with its key, `relation|time=2014`, so that queries with
+        other keys are other queries in macro metrics, comparisons and pools. The column `filtered` is true if
+        `known` has the fact of every task, so that the answers to one query were removed from each other's
+        candidates.
 
     Raises:
-        ValueError: if a column is missing, a label is no entity, a task stands there twice or has no
-            candidates, or an argument is out of range.
+        ValueError: if a column is missing, a label is not an entity, a task is repeated or has no candidates,
+            or an argument is out of range.
 
     Examples:
         >>> facts = {"head": ["a"] * 2, "relation": ["r"] * 2, "tail": ["b", "c"], "time": [1, 2]}
@@ -103,13 +106,13 @@ def rank_queries(
         for column in keys:
             if column in other.columns and other[column].dtype != frame[column].dtype:
                 kinds = f"{other[column].dtype}, not {frame[column].dtype}"
-                raise ArgumentError(name, f"must hold {column} as `tasks` does, got {kinds}.")
+                raise ArgumentError(name, f"must hold {column} with the type of `tasks`, got {kinds}.")
     if during is not None and isinstance(known, pl.DataFrame) and set(_SPAN) <= set(known.columns):
         kinds = [frame[during].dtype, *(known[name].dtype for name in _SPAN)]
         some = [kind for kind in kinds if kind != pl.Null]
         if not all(kind.is_numeric() for kind in some) and len(set(some)) > 1:
             got = ", ".join(map(str, kinds))
-            raise ArgumentError("known", f"must hold from and to as `tasks` holds {during}, got {got}.")
+            raise ArgumentError("known", f"must hold from and to with the type of {during}, got {got}.")
         if len(wrong := known.filter(pl.col("from") > pl.col("to"))):
             first, last = wrong.select(_SPAN).row(0)
             raise ArgumentError("known", f"must have from at or before to, got {first!r} and {last!r}.")
@@ -122,7 +125,7 @@ def rank_queries(
         "id"
     )
     if place["label"].is_duplicated().any():
-        raise ArgumentError("entities", "must be labels that are different.")
+        raise ArgumentError("entities", "must be distinct labels.")
     matrix: Any = scores if hasattr(scores, "shape") else np.asarray(scores)
     if matrix.shape != (len(frame), len(place)):
         raise ArgumentError(
@@ -144,15 +147,15 @@ def rank_queries(
         head, relation, tail, which = twice.row(0)
         raise ArgumentError(
             "tasks",
-            f"must be different: the {which} of ({head}, {relation}, {tail}) is asked for twice. Columns "
-            "that tell such queries apart, as a time, are named in `query`.",
+            f"must be distinct: the {which} of ({head}, {relation}, {tail}) is asked for twice. Name columns "
+            "that tell such queries apart, such as a time, in `query`.",
         )
     columns: dict[str, Any] = {
         name: np.asarray(getattr(found, name), np.int64)
         for name in ("optimistic", "pessimistic", "candidates")
     }
     own = 0 if left is None else int(_holds(left, answer).sum())
-    # The answers to one query leave each other's candidates only if the filter knows them.
+    # Answers to one query are removed from each other's candidates only if the filter knows them.
     columns["filtered"] = [own == len(frame)] * len(frame)
     if model is not None:
         columns["model"] = [model] * len(frame)
@@ -177,22 +180,22 @@ def rank_query_files(
     model: str | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> RankTable:
-    """`rank_queries` of files.
+    """Filtered ranks of queries with keys, from files (`rank_queries`).
 
     Args:
-        scores: .npz with arrays scores, [tasks, entities], and entity_labels.
-        tasks: Parquet, CSV or TSV, as `rank_queries` takes frames; so are `known` and `candidates`. Times are
-            compared as numbers where all of them are numbers; as times where some column holds times or
-            dates; else as text, such as 2014-03-01.
-        known: known facts. None: raw ranks.
-        key: columns that a known fact shares with the task.
-        during: column of `tasks` with the time at which a known fact must hold.
-        query: further columns of `tasks` that make a query another one.
-        candidates: candidates of the tasks. None: all entities.
-        tolerance: scores that differ from the answer's by at most this are ties.
-        model: for the column `model`.
-        columns: the columns of all tables by what owkg calls them, such as {"head": "subject"}, where they
-            are called otherwise; each is one of some table.
+        scores: .npz file with the arrays scores, [tasks, entities], and entity_labels.
+        tasks: Parquet, CSV or TSV file with the columns of `rank_queries`; so are `known` and `candidates`.
+            Times are compared as numbers if all of them are numbers, as times if some column holds times or
+            dates, and otherwise as text, such as 2014-03-01.
+        known: file of known facts. Default: raw ranks.
+        key: columns that a known fact must share with the task. Default: none.
+        during: column of `tasks` with the time at which a known fact must hold. Default: none.
+        query: further columns of `tasks` that distinguish queries. Default: none.
+        candidates: file of the candidates of the tasks. Default: all entities.
+        tolerance: largest absolute difference from the answer's score that counts as a tie. Default 0.
+        model: entry of the column `model`. Default: no such column.
+        columns: names of columns in the tables by their names in owkg, such as {"head": "subject"}, if they
+            differ; each must be in some table.
 
     Raises:
         ValueError: naming the file or the argument.
@@ -232,7 +235,7 @@ def rank_query_files(
 
 
 def _frame(name: str, path: str | PathLike[str]) -> pl.DataFrame:
-    """The table in a file as it is."""
+    """Table in a file."""
     place = checks.path(name, path)
     if separator(place) is None and place.suffix.lower() != ".parquet":
         raise ArgumentError(name, f"must end in .parquet, .csv, .tsv, .csv.gz or .tsv.gz, got {place}.")
@@ -242,7 +245,7 @@ def _frame(name: str, path: str | PathLike[str]) -> pl.DataFrame:
 def _named(
     table: pl.DataFrame, columns: dict[str, str], known: tuple[str, ...], path: object, keys: list[str]
 ) -> pl.DataFrame:
-    """A table with the names of owkg and keys as text; ValueError naming the file if a label is missing."""
+    """Table with the names of owkg, and keys as text; ValueError naming the file if a label is missing."""
     own = {name: column for name, column in columns.items() if column in table.columns}
     table, place = named(table, own, known, source=str(path)), path
     if "side" in table.columns and table["side"].dtype == pl.String:
@@ -256,13 +259,13 @@ def _named(
 
 
 def _alike(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]], *, times: bool = False) -> None:
-    """Makes a column of all tables comparable, in place: numbers where all are, so that 2014 is 2014.0.
+    """Makes a column of several tables comparable, in place: as numbers if all are, so that 2014 is 2014.0.
 
-    Where some column holds dates or times, text is read as such.
+    If some column holds dates or times, text is parsed as dates or times.
 
     Raises:
-        ValueError: of times, if some table has numbers and another has none; if what stands beside dates is
-            none.
+        ValueError: with `times`, if some columns hold numbers and others do not, or text in place of a date
+            cannot be parsed.
     """
     there = [(name, column) for name, column in columns if column in tables[name].columns]
     if any(tables[name][column].dtype in (pl.Date, pl.Datetime) for name, column in there):
@@ -276,7 +279,7 @@ def _alike(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]], *, t
         return
     texts = {at: tables[at[0]][at[1]].cast(pl.String) for at in there}
     found = texts
-    # 007 is no number, but a name.
+    # Text such as 007 is a name, not a number.
     coded = any(text.str.contains(r"^0\d").any() for text in texts.values())
     numbers = {at: column.cast(pl.Float64, strict=False) for at, column in texts.items()}
     all_numbers = [numbers[at].null_count() == texts[at].null_count() for at in there]
@@ -285,7 +288,7 @@ def _alike(tables: dict[str, pl.DataFrame], columns: list[tuple[str, str]], *, t
         found = {at: column.cast(pl.Int64) for at, column in numbers.items()} if whole else numbers
     elif times and any(a and len(texts[at].drop_nulls()) for a, at in zip(all_numbers, there, strict=True)):
         named = " and ".join(f"{column} of {name}" for name, column in there)
-        raise ArgumentError("during", f"must be numbers everywhere, or dates everywhere: {named}.")
+        raise ArgumentError("during", f"must be numbers in all tables, or dates in all: {named}.")
     for name, column in there:
         tables[name] = tables[name].with_columns(found[name, column].alias(column))
 
@@ -315,7 +318,7 @@ def _moments(name: str, column: str, values: pl.Series) -> pl.Series:
 
 
 def _holds(sets: EntitySets, answer: np.ndarray) -> np.ndarray:
-    """Whether the set of each row holds an answer."""
+    """Whether the set of each row contains its answer."""
     row = np.repeat(np.arange(len(answer)), sets.stop - sets.start)
     found = np.zeros(len(answer), bool)
     found[row[sets.ids == answer[row]]] = True
@@ -323,14 +326,15 @@ def _holds(sets: EntitySets, answer: np.ndarray) -> np.ndarray:
 
 
 def _keys(key: str | Sequence[str], name: str = "key") -> list[str]:
-    """The columns of the key; ValueError if one means something else in these tables."""
+    """Columns of the key; ArgumentError if one has another meaning in these tables."""
     keys = list(dict.fromkeys(checks.names(name, key)))
     if taken := [one for one in keys if one in _TAKEN]:
-        raise ArgumentError(name, f"must be other columns than {', '.join(_TAKEN)}, got {taken[0]}.")
+        raise ArgumentError(name, f"must not be one of {', '.join(_TAKEN)}, got {taken[0]}.")
     return keys
 
 
 def _checked(name: str, frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Frame with labels as text; ArgumentError if a column is missing or malformed."""
     if not isinstance(frame, pl.DataFrame):
         raise ArgumentError(name, f"must be a polars DataFrame, got {type(frame).__name__}.")
     if lacking := [column for column in columns if column not in frame.columns]:
@@ -338,7 +342,7 @@ def _checked(name: str, frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataF
     for column in (*_TRIPLE, "entity"):
         if column in columns and frame[column].null_count():
             row = int(frame[column].is_null().arg_true()[0]) + 1
-            raise ArgumentError(name, f"must not miss a {column}, got none in row {row}.")
+            raise ArgumentError(name, f"must have a {column} in every row, got none in row {row}.")
     nested = [name for name in columns if frame[name].dtype.is_nested()]
     if nested:
         raise ArgumentError(name, f"must hold text, numbers or times in {nested[0]}, got lists; join them.")
@@ -347,7 +351,7 @@ def _checked(name: str, frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataF
 
 
 def _ids(name: str, labels: pl.DataFrame, place: pl.DataFrame) -> np.ndarray:
-    """Ids of the one column."""
+    """Ids of the labels in the only column of a frame."""
     (column,) = labels.columns
     found = labels.join(place, left_on=column, right_on="label", how="left", maintain_order="left")
     _require_entities(name, found, column)
@@ -355,7 +359,7 @@ def _ids(name: str, labels: pl.DataFrame, place: pl.DataFrame) -> np.ndarray:
 
 
 def _triples(known: pl.DataFrame) -> pl.DataFrame:
-    """Known facts by head, relation and tail, where they are given by query and answer."""
+    """Known facts with head, relation and tail, also if they are given by query and answer."""
     if not {"query", "answer"} <= set(known.columns) or set(_TRIPLE) & set(known.columns):
         return known
     query, answer = (pl.col(name).cast(pl.String) for name in ("query", "answer"))
@@ -375,7 +379,7 @@ def _triples(known: pl.DataFrame) -> pl.DataFrame:
 def _known(
     asked: pl.DataFrame, known: pl.DataFrame, keys: list[str], during: str | None, place: pl.DataFrame
 ) -> EntitySets:
-    """The known answers of each task, the answer itself among them."""
+    """Known answers of each task, including the answer itself."""
     facts = _checked("known", _triples(known), [*_TRIPLE, *keys, *([] if during is None else _SPAN)])
     spans = [] if during is None else list(_SPAN)
     both = []
@@ -404,13 +408,13 @@ def _known(
 def _candidates(
     asked: pl.DataFrame, candidates: pl.DataFrame, keys: list[str], place: pl.DataFrame
 ) -> EntitySets:
-    """The candidates of each task, which those of one group share."""
+    """Candidates of each task, shared within a group."""
     frame = _checked("candidates", candidates, ["entity"])
     allowed = {"entity", "side", "relation", *keys}
     if other := [name for name in frame.columns if name not in allowed]:
         raise ArgumentError(
             "candidates",
-            f"must have no columns but {', '.join(sorted(allowed))}; {other[0]} is not in `key`.",
+            f"must only have the columns {', '.join(sorted(allowed))}; {other[0]} is not in `key`.",
         )
     on = [name for name in ("side", "relation", *keys) if name in frame.columns]
     frame = frame.select(*on, "entity").unique().join(place, left_on="entity", right_on="label", how="left")
@@ -425,7 +429,7 @@ def _candidates(
         what = "head" if row["side"] == "head" else "tail"
         raise ArgumentError(
             "candidates",
-            f"must have some for every task; for {lacking:,} there are none, such as a {what} of "
+            f"must have an entity for every task; {lacking:,} tasks have none, such as a {what} of "
             f"{row['relation']!r}.",
         )
     members = frame.join(groups, on=on, nulls_equal=True)
@@ -434,7 +438,7 @@ def _candidates(
 
 
 def _require_entities(name: str, joined: pl.DataFrame, column: str) -> None:
-    """ValueError if a label has found no id."""
+    """ArgumentError if a label has no id."""
     unknown = joined.filter(pl.col("id").is_null())
     if len(unknown):
         raise ArgumentError(name, f"must name entities in {column}, got {unknown[column][0]!r}.")

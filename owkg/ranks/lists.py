@@ -1,4 +1,4 @@
-"""Tables and lists of ranks as rank tables; candidates that follow from a graph."""
+"""Conversion of tables and lists of ranks to rank tables, with candidates from a graph."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -35,18 +35,18 @@ def made(
     complete: bool = False,
     about: Mapping[str, Any] | None = None,
 ) -> RankTable:
-    """The rank table that a table of any form becomes.
+    """Rank table made from a table of any form.
 
-    Warns (UserWarning) of what is assumed of it.
+    Issues a UserWarning about assumptions.
 
     Args:
-        table: as a file or a user has it.
-        reading: what is said of it.
-        graph: gives candidates where they lack.
-        source: what messages call the table.
-        place: what they call its rows (from 0); None: "source, row i", from 1.
-        complete: whether the graph also adds popularity and category.
-        about: how it was made, as far as that is known.
+        table: table as in a file or from a user.
+        reading: options for the table.
+        graph: knowledge graph that gives missing candidates. Default: none.
+        source: name of the table in messages.
+        place: function from a row (from 0) to its name in messages. Default: "source, row i", from 1.
+        complete: whether the graph also adds popularity and category. Default False.
+        about: record of how the table was made, if known.
 
     Raises:
         ValueError: naming the table, the row or the argument.
@@ -67,9 +67,9 @@ def made(
     elif graph is not None:
         tell_of_numbers(table, graph, source=source)
     if not lacks and graph is not None and reading.candidates is not None:
-        raise ArgumentError("candidates", "must be absent with a graph (`kg`), which gives the candidates.")
+        raise ArgumentError("candidates", "must be left out with a graph (`kg`), which gives the candidates.")
     if reading.filter_splits is not None and not lacks:
-        raise ArgumentError("filter_splits", f"says nothing of {source}, which has its candidates already.")
+        raise ArgumentError("filter_splits", f"has no effect on {source}, which already has candidates.")
     if graph is not None and (complete or lacks):
         filters = reading.filter_splits
         table, more = with_graph(table, graph, source=source, place=where, filter_splits=filters)
@@ -78,10 +78,10 @@ def made(
 
 
 def _refuse_lacking(table: pl.DataFrame, source: str) -> None:
-    """ValueError for a table that lacks candidates and nothing else."""
+    """ValueError for a table that lacks only candidates."""
     if set(REQUIRED) - {"candidates"} <= set(table.columns):
         raise ValueError(
-            f"{source}: no column candidates; `candidates` says how many there are, or the graph (`kg`)."
+            f"{source}: no column candidates; give their number in `candidates`, or a graph (`kg`)."
         )
 
 
@@ -93,17 +93,17 @@ def with_graph(
     place: Callable[[int], str],
     filter_splits: Sequence[str] | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """A rank table, perhaps without candidates, with those that follow from a graph, and what train says.
+    """Rank table with popularity, and with missing candidates, from a graph.
 
     Args:
-        table: all columns of a rank table, except candidates.
-        graph: whose triples were ranked.
-        source: what messages call the table.
-        place: what messages call a row (from 0).
-        filter_splits: as of `owkg.ranks.ranks_from_list`.
+        table: frame with all columns of a rank table, except possibly candidates.
+        graph: knowledge graph whose triples were ranked.
+        source: name of the table in messages.
+        place: function from a row (from 0) to its name in messages.
+        filter_splits: splits that filter, as for `owkg.ranks.ranks_from_list`.
 
     Returns:
-        The table, not yet validated; and the split and the filter of its candidates, if they were not there.
+        Table, not yet validated, and the split and filter of its candidates if they were added.
 
     Raises:
         ValueError: naming the row, if it is malformed or its triple is in no split of the graph.
@@ -118,13 +118,13 @@ def with_graph(
             row = int(np.argmax(strange))
             shown = " ".join(str(checked[column][row]) for column in TRIPLE)
             raise ValueError(
-                f"{place(row)}: the graph has no triple {shown!r} in any split, from which candidates follow "
-                f"({strange.sum():,} of {len(table):,} rows have such triples)."
+                f"{place(row)}: the graph has no triple {shown!r} in any split, so that it cannot give the "
+                f"candidates ({strange.sum():,} of {len(table):,} rows have such triples)."
             )
         if filter_splits is None and "filtered" in checked.columns and not checked["filtered"].all():
             raise ValueError(
-                f"{source}: `filter_splits` must say what filters, because the column filtered is false; "
-                "no splits (none) for raw ranks."
+                f"{source}: `filter_splits` must name the splits that filter, because the column filtered "
+                "is false; none for raw ranks."
             )
         split = split_of(graph, triples)
         filters = default_filters(graph, split) if filter_splits is None else list(filter_splits)
@@ -143,10 +143,10 @@ def with_graph(
 
 
 def _of(graph: KnowledgeGraph, splits: Sequence[str]) -> Any:
-    """The graph with these splits alone."""
+    """Graph with only these splits."""
     return graph._replace(splits={name: graph.splits[name] for name in splits})
 
 
 def lacks_candidates(columns: Sequence[str]) -> bool:
-    """Whether columns are those of a rank table, except candidates."""
+    """Whether the columns are those of a rank table, except candidates."""
     return "candidates" not in columns and set(RANKS) - {"candidates"} <= set(columns)

@@ -1,4 +1,4 @@
-"""Score matrices in .npz files as a rank table."""
+"""Rank tables from score matrices in .npz files."""
 
 import math
 import zipfile
@@ -38,7 +38,7 @@ from owkg.ranks.unseen import about_unseen, is_seen, last_ranks, unseen_checked
 _ARRAYS = ("scores", "triples", "side")
 _LABELS = ("entity_labels", "relation_labels")
 _ADD = "add these arrays, labels in the order of the ids."
-# What an array in a file begins with.
+# First bytes of an array in a file.
 _MAGIC = b"\x93NUMPY"
 
 
@@ -53,36 +53,37 @@ def ranks_from_matrix(
     unseen: str = "error",
     sort: str | None = None,
 ) -> pl.DataFrame:
-    """The rank table of the scores in a .npz file.
+    """Rank table of the scores in a .npz file.
 
-    The file holds `scores`, floats [n, entities], of all entities in the place of the answer, larger is
-    better; `triples`, integers [n, 3], head, relation, tail; `side`, n strings "head" or "tail", or one
-    for all; and may hold `entity_labels` [entities] and `relation_labels`.
+    The file holds `scores`, floats [n, entities], scores of all entities as the answer (larger is better);
+    `triples`, integers [n, 3], head, relation and tail; `side`, n strings "head" or "tail", or one for all;
+    and optionally `entity_labels` [entities] and `relation_labels`.
 
     Args:
-        path: of the file. It is never unpickled.
-        graph: with labels in the file, they are matched, in whatever order. Without, columns of scores and
-            ids of triples are in the order of the graph's labels (`graph.entities`, `graph.relations`).
-        filter_splits: the other answers that these splits of the graph know leave the candidates. No splits
-            are possible, and without a graph necessary: raw ranks. None: train, valid and test, as far as the
-            graph has them, and the smallest split that holds all the triples.
-        tolerance: scores that differ from the answer's by at most this are ties; absolute.
-        model: name for the column `model`; None: no such column.
-        score: add the column score: of each answer, which orders the answers to one query. Not with a
-            tolerance.
-        unseen: what becomes of entities of the graph that the file has no column for: "error"; "drop" ranks
-            among the file's entities; "last" moreover adds the triples of the split that the others are of
-            which hold such an entity, each with the last rank (`owkg.evaluation.ranks`). Needs labels.
-        sort: the rank after a sort instead, as in `ranks_from_scores`.
+        path: path of the file. It is never unpickled.
+        graph: knowledge graph. Labels in the file are matched with its labels in any order. Without labels in
+            the file, columns of scores and ids of triples are in the order of the graph (`graph.entities`,
+            `graph.relations`). Default: none.
+        filter_splits: splits of the graph whose other known answers are removed from the candidates; empty,
+            as is required without a graph, for raw ranks. Default: those of train, valid and test that the
+            graph has, and the smallest split that holds all the triples.
+        tolerance: largest absolute difference from the answer's score that counts as a tie. Default 0.
+        model: entry of the column `model`. Default: no such column.
+        score: whether to add the column score, with the score of each answer, which orders the answers to one
+            query. Requires a tolerance of 0. Default False.
+        unseen: treatment of entities of the graph that have no column in the file: "error" (default); "drop":
+            ranks are among the entities of the file; "last": also adds the triples of the same split that
+            have such an entity, each with the last rank (`owkg.evaluation.ranks`). Needs labels.
+        sort: kind of sort whose index is the rank, as in `ranks_from_scores`. Default: tie-aware ranks.
 
     Returns:
-        A rank table, one row a triple, in their order; with labels where graph or file has them. Its column
-        `filtered` is that of `rank_table`, and false without a graph.
+        Rank table, one row for each triple, in their order, with labels if graph or file has them. The column
+        `filtered` is as in `rank_table`, and false without a graph.
 
     Raises:
-        ValueError: naming the file: if it is not such a file, does not fit the graph, a score is NaN, or,
-            where the file lacks labels, triples are in no split of the graph.
-        OSError: if it cannot be opened.
+        ValueError: naming the file, if it is not such a file, does not fit the graph, a score is NaN, or the
+            file lacks labels and triples are in no split of the graph.
+        OSError: if the file cannot be opened.
     """
     options = {
         "filter_splits": filter_splits,
@@ -105,7 +106,7 @@ def converted_matrix(
     unseen: str,
     sort: str | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """(what `ranks_from_matrix` gives, how it was made: split, filter, unseen)."""
+    """Rank table from `ranks_from_matrix`, and how it was made: split, filter, unseen."""
     path = Path(path)
     unseen_checked(unseen)
     arrays = _arrays(path)
@@ -113,7 +114,7 @@ def converted_matrix(
     if scores.ndim != 2 or not scores.size:
         raise ValueError(f"{path}: scores must be of shape [n, entities], got shape {scores.shape}.")
     if len(triples) != len(scores):
-        raise ValueError(f"{path}: triples must be {len(scores)}, one a row of scores, got {len(triples)}.")
+        raise ValueError(f"{path}: triples must be {len(scores)}, one per row of scores, got {len(triples)}.")
     entities, relations = _labels(path, arrays, scores)
     if graph is None and (filter_splits is None or filter_splits):
         asked = FILTER_SPLITS if filter_splits is None else filter_splits
@@ -122,7 +123,7 @@ def converted_matrix(
             f"must be given for the splits that filter, {', '.join(asked)}; `filter_splits` none: raw ranks.",
         )
     about: dict[str, Any] = {"split": None, "filter": []}
-    # What comes from the file is no argument here.
+    # Errors about arrays of the file must not name arguments.
     with _of_file(path):
         if graph is None:
             table = _raw(scores, triples, side, entities, relations, tolerance, score, sort)
@@ -150,7 +151,7 @@ def converted_matrix(
 
 
 def _of_file(path: Path) -> AbstractContextManager[None]:
-    """Errors within name arrays, and begin with the file."""
+    """Context in which errors name arrays and begin with the file."""
     return naming({name: name for name in (*_ARRAYS, "target")}, f"{path}: ")
 
 
@@ -161,7 +162,7 @@ def _placed(
     entities: tuple[str, ...] | None,
     relations: tuple[str, ...] | None,
 ) -> tuple[KnowledgeGraph, np.ndarray, str | None]:
-    """The graph with the ids of the file, the triples, and the split that holds them."""
+    """Graph with the ids of the file, the triples, and the split that holds them."""
     own = _in_order(graph, entities, relations, scores.shape[1])
     triples = triples_checked(triples, own.num_entities, own.num_relations)
     split = split_of(own, triples)
@@ -173,11 +174,11 @@ def _placed(
 
 
 def placed_scores(path: Path, graph: KnowledgeGraph) -> tuple[KnowledgeGraph, np.ndarray, np.ndarray, Any]:
-    """(the graph with the ids of a .npz file, the scores of the file, its triples, their sides).
+    """Graph with the ids of a .npz file, and the scores, triples and sides of the file.
 
     Raises:
-        ValueError: naming the file, if it is no such file or does not fit the graph.
-        OSError: if it cannot be opened.
+        ValueError: naming the file, if it is not such a file or does not fit the graph.
+        OSError: if the file cannot be opened.
     """
     arrays = _arrays(path)
     scores, triples, side = (arrays[name] for name in _ARRAYS)
@@ -192,18 +193,18 @@ def placed_scores(path: Path, graph: KnowledgeGraph) -> tuple[KnowledgeGraph, np
 
 
 def evaluator_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file that the evaluators of OGB and TGB take; errors as of `placed_scores`."""
+    """Arrays of a .npz file for the evaluators of OGB and TGB; errors as in `placed_scores`."""
     try:
         return _arrays(path, (), sampled.ARRAYS)
     except ValueError as error:
-        hint = "; negatives of different numbers are a flat y_pred_neg, and their numbers num_neg"
+        hint = "; different numbers of negatives need a flat y_pred_neg, and the numbers in num_neg"
         raise ValueError(
             str(error).rstrip(".") + (hint if "Object arrays" in str(error) else "") + "."
         ) from None
 
 
 def npz_names(path: Path) -> list[str]:
-    """The names of the arrays in a .npz file; none if it is no archive."""
+    """Names of the arrays in a .npz file; empty if it is not an archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
@@ -214,14 +215,14 @@ def npz_names(path: Path) -> list[str]:
 def _with_unseen(
     graph: KnowledgeGraph, seen: KnowledgeGraph, table: pl.DataFrame, about: dict[str, Any], unseen: str
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """(the table, with the triples of its split that the file cannot rank, what is said of them)."""
+    """Table with the triples of its split that the file cannot rank, and a record of them."""
     split, filters = about["split"], about["filter"]
     triples = graph.splits[split] if split is not None else np.empty((0, 3), np.int32)
     said = about_unseen(graph, seen, triples, unseen)
     if unseen == "drop":
         return table, said
     if split is None:
-        raise ArgumentError("unseen", "last needs a split of the graph that holds all the triples, got none.")
+        raise ArgumentError("unseen", "last needs a split of the graph that holds all triples.")
     rest = triples[~is_seen(graph, seen, triples)]
     sides = [one for one in SIDES if (table["side"] == one).any()]
     facts = filter_facts(graph, filters) if filters else None
@@ -244,11 +245,11 @@ def _with_unseen(
 
 
 def labelled_scores(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The arrays scores, [rows, entities], and entity_labels of a .npz file.
+    """Arrays scores, [rows, entities], and entity_labels of a .npz file.
 
     Raises:
-        ValueError: naming the file, if it is no such file.
-        OSError: if it cannot be opened.
+        ValueError: naming the file, if it is not such a file.
+        OSError: if the file cannot be opened.
     """
     arrays = _arrays(path, ("scores", "entity_labels"))
     scores = arrays["scores"]
@@ -261,13 +262,13 @@ def labelled_scores(path: Path) -> tuple[np.ndarray, tuple[str, ...]]:
 def _arrays(
     path: Path, needed: Sequence[str] = _ARRAYS, known: Sequence[str] = _ARRAYS + _LABELS
 ) -> dict[str, np.ndarray]:
-    """The arrays of the file that are `known`, those needed among them."""
+    """Arrays of the file that are `known`; ValueError if a needed one is missing."""
     with path.open("rb") as stream:
         is_array = stream.read(len(_MAGIC)) == _MAGIC
     if not is_array and not zipfile.is_zipfile(path):
-        raise ValueError(f"{path}: no .npz file of scores: it is no archive.")
+        raise ValueError(f"{path}: not a .npz file of scores: it is not an archive.")
     require_npz_bounded(path)
-    with path.open("rb") as stream, damage_named(path, "no .npz file of scores"):
+    with path.open("rb") as stream, damage_named(path, "not a .npz file of scores"):
         file = np.load(stream, allow_pickle=False)
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise ValueError("one array instead of several")
@@ -282,33 +283,33 @@ def _arrays(
 
 
 def require_scores(path: Path, names: Sequence[str]) -> None:
-    """ValueError, naming the file, if the arrays in it are others than those of score matrices.
+    """ValueError naming the file if it lacks the arrays of score matrices.
 
-    A file without arrays is left to whoever reads it.
+    A file without arrays is left to its reader.
     """
     if names and (lacking := _lacking(names, _ARRAYS)):
-        raise ValueError(f"{path}: no .npz file of scores: {lacking}.")
+        raise ValueError(f"{path}: not a .npz file of scores: {lacking}.")
 
 
 def _lacking(names: Sequence[str], needed: Sequence[str]) -> str:
-    """What is said of arrays that are needed and not there; nothing where all are."""
+    """Message about missing arrays; empty if there are none."""
     missing = [name for name in needed if name not in names]
     return f"no array {', '.join(missing)}; arrays found: {', '.join(names) or 'none'}" if missing else ""
 
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Raises ValueError, before memory is taken, if `member` is no array or not as long as it says."""
+    """ValueError, before memory is taken, if `member` is not an array or not as long as it states."""
     name = member.filename.removesuffix(".npy")
     with archive.open(member) as file:
         start = file.read(len(_MAGIC) + 2)
         if not start.startswith(_MAGIC):
-            raise ValueError(f"{name} is no array")
+            raise ValueError(f"{name} is not an array")
         is_first = start[len(_MAGIC) :] == b"\x01\x00"
         formats = np.lib.format
         shape, _, dtype = (formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0)(file)
         there = member.file_size - file.tell()
     said = math.prod(shape) * dtype.itemsize
-    # Objects are pickles of any length; they are refused when they are read.
+    # Objects are pickles of any length; reading them raises an error.
     if said != there and not dtype.hasobject:
         raise ValueError(f"{name} holds {there} bytes, but {said} by its header, {dtype} of shape {shape}")
 
@@ -316,7 +317,7 @@ def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
 def _labels(
     path: Path, arrays: dict[str, np.ndarray], scores: np.ndarray
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The labels of entities and relations, each None if the file has none."""
+    """Labels of entities and of relations, None if the file has none."""
     found: list[tuple[str, ...] | None] = []
     for name in _LABELS:
         labels = arrays.get(name)
@@ -331,7 +332,7 @@ def _labels(
         found.append(tuple(labels.tolist()))
     if found[0] is not None and len(found[0]) != scores.shape[1]:
         raise ValueError(
-            f"{path}: entity_labels must be {scores.shape[1]}, one a column of scores, got {len(found[0])}."
+            f"{path}: entity_labels must be {scores.shape[1]}, one per column of scores, got {len(found[0])}."
         )
     return found[0], found[1]
 
@@ -339,11 +340,11 @@ def _labels(
 def _in_order(
     graph: KnowledgeGraph, entities: tuple[str, ...] | None, relations: tuple[str, ...] | None, columns: int
 ) -> KnowledgeGraph:
-    """The graph with the ids of the file: moving its triples is cheaper than moving columns of scores."""
+    """Graph with the ids of the file; renumbering its triples is cheaper than moving columns of scores."""
     if columns != graph.num_entities:
-        hint = "; `unseen` drop or last ranks among the file's, by their labels" if columns else ""
+        hint = "; `unseen` drop or last ranks among the entities of the file, by labels" if columns else ""
         raise ValueError(
-            f"scores have {columns} columns, one an entity, but the graph has {graph.num_entities} entities"
+            f"scores have {columns} columns, one per entity, but the graph has {graph.num_entities} entities"
             f"{hint if columns < graph.num_entities else ''}."
         )
     splits = {name: triples.copy() for name, triples in graph.splits.items()}
@@ -352,7 +353,7 @@ def _in_order(
         for triples in splits.values():
             triples[:, 0], triples[:, 2] = place[triples[:, 0]], place[triples[:, 2]]
     if relations is not None:
-        # A relation that the file does not know keeps a number behind those that it knows.
+        # Relations that the file does not know are numbered after those that it knows.
         given = set(relations)
         relations += tuple(label for label in graph.relations if label not in given)
         place = _places("relation", graph.relations, relations)
@@ -362,11 +363,11 @@ def _in_order(
 
 
 def _places(kind: str, labels: tuple[str, ...], order: tuple[str, ...]) -> np.ndarray:
-    """Where each of `labels` stands in `order`, both being the same labels; int32."""
+    """Index in `order` of each of `labels`, which are the same labels; int32."""
     known = set(labels)
     for label in order:
         if label not in known:
-            raise ValueError(f"{kind}_labels hold {label!r}, which is no {kind} of the graph.")
+            raise ValueError(f"{kind}_labels hold {label!r}, but the graph has no such {kind}.")
     place = {label: i for i, label in enumerate(order)}
     return np.array([place[label] for label in labels], np.int32)
 
@@ -381,7 +382,7 @@ def _raw(
     score: bool,
     sort: str | None,
 ) -> pl.DataFrame:
-    """The rank table of raw ranks; of labels where there are any, and of ids."""
+    """Rank table of raw ranks, with labels if there are any, and ids otherwise."""
     triples = triples_checked(triples, scores.shape[1], None if relations is None else len(relations))
     side = answer_sides(side, len(triples))
     named = query_names(triples, side, entities, relations)

@@ -1,4 +1,4 @@
-"""The rows of a dataset on disk again, divided so that a query is whole in one part that fits in memory."""
+"""Copies of the rows of a dataset on disk, divided into parts of whole queries that fit in memory."""
 
 import os
 import shutil
@@ -18,12 +18,12 @@ from owkg.ranks.dataset import RankDataset
 from owkg.ranks.table import RANKS, RELATION, SIDES, TRIPLE, RankTable
 from owkg.ranks.tasks import MOST_CANDIDATES, Tasks, tasks_of
 
-# Bytes that a row takes while it is worked on, and what is there before any row.
+# Bytes that a row takes in memory, and bytes that are taken before any row.
 _ROW, _BASE = 200, 2**28
-# Rows of a part at most, and at least.
+# Largest and smallest number of rows of a part.
 _ROWS, _FEWEST_ROWS = 2**22, 2**16
 _SIDES = (*SIDES, RELATION)
-# Columns of text, which are kept as the numbers of their entries.
+# Columns of text, which are stored as the numbers of their entries.
 _TEXT = ("model", "category", "half_link")
 _FLOATS, _FLAGS = ("weight",), ("filtered", "bounded", "averaged")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -33,16 +33,16 @@ Progress = Callable[[int, int], None] | None
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """The rows of a dataset in parts of whole queries.
+    """Rows of a dataset in parts of whole queries.
 
     Attributes:
-        dataset: that they are of.
-        folder: of their files.
-        kind: of a row there.
-        count: how many parts.
-        entries: the labels of each column that holds their numbers.
-        largest: the largest entry of each column of numbers.
-        sides: that occur.
+        dataset: dataset of the rows.
+        folder: folder of the files of the parts.
+        kind: type of a row in the files.
+        count: number of parts.
+        entries: labels of each column that is stored as numbers.
+        largest: largest entry of each column of numbers.
+        sides: sides that occur.
     """
 
     dataset: RankDataset
@@ -54,24 +54,24 @@ class Partitions:
     sides: tuple[str, ...]
 
     def frame(self, number: int) -> pl.DataFrame:
-        """The rows of one part, labels as numbers, and the number of the `file` that each comes from."""
+        """Rows of one part, with labels as numbers, and the number of the `file` of each row."""
         rows = np.fromfile(self.folder / str(number), self.kind)
         columns = {name: np.ascontiguousarray(rows[name]) for name in self.kind.names or ()}
         side = pl.Series("side", _SIDES).gather(columns.pop("side"))
         return pl.DataFrame(columns).with_columns(side)
 
     def labelled(self, column: pl.Series) -> pl.Series:
-        """The labels of a column that holds their numbers; any other as it is."""
+        """Labels of a column that is stored as numbers; other columns are unchanged."""
         known = self.entries.get(column.name)
         return column if known is None else known.gather(column).alias(column.name)
 
     def tasks(self, number: int) -> tuple[Tasks, pl.DataFrame] | None:
-        """The tasks of one part as `owkg.ranks.tasks.tasks_of`; None of a part without rows.
+        """Tasks of one part, as from `owkg.ranks.tasks.tasks_of`, and their rows; None if the part is empty.
 
-        Rows of one file that say the same twice are one task, with the sum of their weights.
+        Repeated rows of one file are one task, with the sum of their weights.
 
         Raises:
-            ValueError: naming the task and its files, if two of them rank it, or one ranks it differently.
+            ValueError: naming the task and its files, if two files rank it, or one file ranks it differently.
         """
         frame = self.frame(number)
         if frame.is_empty():
@@ -87,10 +87,10 @@ class Partitions:
 
 
 def rows_of_part(rows: int) -> int:
-    """About how many rows are in memory at a time.
+    """Approximate number of rows in memory at a time.
 
     Raises:
-        ValueError: if memory has no room for the fewest.
+        ValueError: if memory has no room for the smallest part.
     """
     free = free_memory()
     if free is None:
@@ -101,11 +101,11 @@ def rows_of_part(rows: int) -> int:
 
 
 def in_parts(rows: int, *, needed_by: str | None = None) -> bool:
-    """Whether a dataset of so many rows is read a part at a time, because they are more than one part.
+    """Whether a dataset with so many rows is read in parts, because it does not fit in one.
 
     Args:
-        rows: of all datasets together.
-        needed_by: an argument that needs all ranks at once; None: there is none.
+        rows: number of rows of all datasets together.
+        needed_by: argument that needs all ranks at once. Default: none.
 
     Raises:
         ValueError: naming that argument, if all ranks do not fit in memory.
@@ -125,13 +125,13 @@ def _refuse_twice(
     *,
     differently: bool = False,
 ) -> None:
-    """Raises ValueError naming the task and its files, if two files rank it, or one ranks it differently.
+    """ValueError naming the task and its files, if two files rank it, or one file ranks it differently.
 
     Args:
-        frame: rows of a rank table, and the number of the `file` that each comes from.
-        dataset: of the files.
-        labelled: what messages show for a column.
-        differently: whether a task that one file ranks twice is refused.
+        frame: rows of a rank table, and the number of the `file` of each.
+        dataset: dataset of the files.
+        labelled: function from a column to its labels, for messages.
+        differently: whether a task that one file ranks twice is an error.
     """
     keys = [*TRIPLE, "side", *(name for name in ("model", "seed") if name in frame.columns)]
     files = pl.col("file").unique().sort()
@@ -153,8 +153,8 @@ def whole_table(dataset: RankDataset, on_progress: Progress = None) -> RankTable
     """All rows of a dataset as a rank table in memory.
 
     Args:
-        dataset: whose files are read once.
-        on_progress: called with (done, total) rows.
+        dataset: dataset whose files are read once.
+        on_progress: function called with (done, total) rows.
 
     Raises:
         ValueError: as `owkg.ranks.validated`, naming file and row; if two files rank a task.
@@ -180,21 +180,21 @@ def partitions(
     rows_of_part: int = _ROWS,
     on_progress: Progress = None,
 ) -> Iterator[Partitions]:
-    """The rows of a dataset in parts of whole queries, in a temporary folder that is removed in the end.
+    """Rows of a dataset in parts of whole queries, in a temporary folder that is removed at the end.
 
-    Memory grows with the entities and with the answers of the largest query, not with the rows. A row takes
-    about 40 bytes on the disk.
+    Memory grows with the number of entities and the answers of the largest query, not with the rows. A row
+    takes about 40 bytes on the disk.
 
     Args:
-        dataset: is read twice, once for its labels.
-        prepared: is called with some rows at a time, to add columns to them.
-        labels: of columns of text that `prepared` adds.
-        rows_of_part: about so many rows are in memory at a time.
-        on_progress: called with (done, total) rows.
+        dataset: dataset; it is read twice, once for its labels.
+        prepared: function that is called with some rows at a time and adds columns. Default: none.
+        labels: labels of the columns of text that `prepared` adds.
+        rows_of_part: approximate number of rows in memory at a time.
+        on_progress: function called with (done, total) rows.
 
     Raises:
-        ValueError: as `owkg.ranks.validated`, naming file and row; if the disk has not the room.
-        OSError: if a file cannot be read, or the temporary folder not be written.
+        ValueError: as `owkg.ranks.validated`, naming file and row; if there is not enough room on the disk.
+        OSError: if a file cannot be read, or the temporary folder cannot be written.
     """
     entries = {name: pl.Series(sorted(several)) for name, several in (labels or {}).items()} | _entries(
         dataset
@@ -224,7 +224,7 @@ def partitions(
 
 
 def _entries(dataset: RankDataset) -> dict[str, pl.Series]:
-    """The labels of each column of text, in their order; those of heads and tails are the same."""
+    """Labels of each column of text, sorted; heads and tails share theirs."""
     schema, found = dataset.files[0].schema, {}
     groups = [("head", "tail"), ("relation",), *((name,) for name in _TEXT if name in dataset.columns)]
     for columns in groups:
@@ -236,7 +236,7 @@ def _entries(dataset: RankDataset) -> dict[str, pl.Series]:
 
 
 def _columns(rows: pl.DataFrame, entries: dict[str, pl.Series], file: int) -> dict[str, np.ndarray]:
-    """The columns as numbers, of the types in which they are kept."""
+    """Columns as numbers, in the types in which they are stored."""
     columns: dict[str, np.ndarray] = {}
     for name in rows.columns:
         column = rows[name]
@@ -257,7 +257,7 @@ def _columns(rows: pl.DataFrame, entries: dict[str, pl.Series], file: int) -> di
 
 
 def _numbered(column: pl.Series, entries: pl.Series) -> np.ndarray:
-    """The numbers of the labels among `entries`, int32; a label of a categorical column is looked up once."""
+    """Numbers of the labels among `entities`, int32; a label of a categorical column is looked up once."""
     kind = pl.Enum(entries)
     if column.dtype not in (pl.Categorical, pl.Enum):
         return column.cast(kind).to_physical().to_numpy().astype(np.int32)
@@ -269,7 +269,7 @@ def _numbered(column: pl.Series, entries: pl.Series) -> np.ndarray:
 
 
 def _append(folder: Path, columns: dict[str, np.ndarray], kind: np.dtype, count: int) -> None:
-    """Writes rows behind those of their parts."""
+    """Appends rows to the files of their parts."""
     part = _part(columns, count)
     order = np.argsort(part, kind="stable")
     rows = np.empty(len(part), kind)
@@ -282,7 +282,7 @@ def _append(folder: Path, columns: dict[str, np.ndarray], kind: np.dtype, count:
 
 
 def _part(columns: dict[str, np.ndarray], count: int) -> np.ndarray:
-    """The part of each row; the same for all rows of a query, whatever their model."""
+    """Part of each row, equal for all rows of a query, whatever their model."""
     side = columns["side"]
     tail, relation = side == _SIDES.index("tail"), side == _SIDES.index(RELATION)
     known = np.where(tail | relation, columns["head"], columns["tail"]).astype(np.uint64)
@@ -294,15 +294,16 @@ def _part(columns: dict[str, np.ndarray], count: int) -> np.ndarray:
 
 
 def disk_free(folder: Path) -> int:
-    """Bytes that are free on the disk of a folder."""
+    """Number of free bytes on the disk of a folder."""
     return shutil.disk_usage(folder).free
 
 
 def _require_room(folder: Path, needed: int) -> None:
+    """ArgumentError if the disk of a folder has no room for so many bytes."""
     free = disk_free(folder)
     if needed > free:
         raise ArgumentError(
             "ranks",
-            f"must fit on the disk once more: they take {needed / 2**30:,.1f} GiB in {folder.parent}, "
-            f"which has {free / 2**30:,.1f}; the variable TMPDIR names another folder.",
+            f"must fit on the disk once more: they need {needed / 2**30:,.1f} GiB in {folder.parent}, "
+            f"which has {free / 2**30:,.1f} GiB; the variable TMPDIR names another folder.",
         )

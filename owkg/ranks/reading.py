@@ -1,4 +1,4 @@
-"""What a user says of a table of ranks, and how the table becomes a rank table by it."""
+"""Options for reading tables of ranks, and their application."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,23 +27,26 @@ from owkg.ranks.table import (
     whole_column,
 )
 
-# Candidates where they follow from a graph that is yet to be asked.
+# Placeholder for a number of candidates that a graph will give.
 OPEN = 2**53
 
 
 @dataclass(frozen=True, eq=False)
 class TableReading:
-    """What a table of ranks does not say itself.
+    """Options for reading a table of ranks, which the table itself does not state.
 
     Attributes:
-        columns: the columns by what owkg calls them, where the table calls them otherwise.
-        untied: take ranks (a column rank, or head_rank and tail_rank) as free of ties.
-        realistic: take them as means of the optimistic and the pessimistic rank, such as 2.5; then only
-            realistic metrics have a value.
-        candidates: among how many every answer was ranked; an array has one number for each row.
-        ids: take head, relation and tail as ids of the graph, whatever its labels are.
-        split: of the graph, whose triples the rows are in their order, where they do not say which.
-        filter_splits: of the graph, whose known answers left the candidates; None: the usual ones.
+        columns: names of columns in the table by their names in owkg, if they differ.
+        untied: whether ranks (a column rank, or head_rank and tail_rank) are free of ties.
+        realistic: whether they are means of the optimistic and the pessimistic rank, such as 2.5, so that
+            only realistic metrics are defined.
+        candidates: number of candidates among which every answer was ranked; an array has one number for each
+            row.
+        ids: whether head, relation and tail are ids of the graph, whatever its labels are.
+        split: split of the graph whose triples the rows are, in their order, if the rows do not name their
+            triples.
+        filter_splits: splits of the graph whose known answers were removed from the candidates. None: the
+            default ones.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +62,7 @@ class TableReading:
         for name in ("untied", "realistic", "ids"):
             checks.flag(name, getattr(self, name))
         if self.untied and self.realistic:
-            raise ArgumentError("realistic", "must be absent with `untied`: ranks have ties, or have none.")
+            raise ArgumentError("realistic", "must be left out with `untied`: ranks have ties, or have none.")
         if self.candidates is not None:
             given = checks.integer("candidates", self.candidates, 1)
             object.__setattr__(self, "candidates", int(given) if given.ndim == 0 else given)
@@ -68,27 +71,28 @@ class TableReading:
 
     @property
     def said(self) -> str | None:
-        """The first attribute that says something; None where nothing is said."""
+        """Name of the first attribute that is set; None if all have their defaults."""
         return next((one.name for one in fields(self) if not _is_unsaid(getattr(self, one.name))), None)
 
 
 def _is_unsaid(value: Any) -> bool:
+    """Whether an attribute has its default."""
     return value is None or value is False or (isinstance(value, Mapping) and not value)
 
 
 PLAIN = TableReading()
-"""Of a table that says everything itself."""
+"""Default options."""
 
 
 def names_of(
     found: Iterable[str], reading: TableReading, *, source: str, told: bool = True
 ) -> dict[str, str]:
-    """What the columns of a table of ranks are called from now on (`owkg.files.columns.final_names`)."""
+    """New names of the columns of a table of ranks (`owkg.files.columns.final_names`)."""
     return final_names(found, reading.columns, KNOWN, source=source, told=told)
 
 
 def wide_sides(columns: Iterable[str]) -> list[str]:
-    """The sides whose ranks stand in one row; none of a table that has a row for each side."""
+    """Sides whose ranks share one row; empty for a table with one row for each side."""
     there = set(columns)
     if there & {"side", "rank", "optimistic", "pessimistic"}:
         return []
@@ -99,17 +103,17 @@ def wide_sides(columns: Iterable[str]) -> list[str]:
 def formed(
     table: pl.DataFrame, reading: TableReading, *, source: str, place: Place, found: Iterable[str]
 ) -> tuple[pl.DataFrame, Place]:
-    """A table with one row for each ranking task, and with optimistic and pessimistic ranks.
+    """Table with one row for each ranking task, and with optimistic and pessimistic ranks.
 
     Args:
-        table: with the columns of `names_of`.
-        reading: what is said of it.
-        source: what messages call the table.
-        place: what they call a row (from 0).
-        found: the columns as the table has them, for messages.
+        table: frame with the columns of `names_of`.
+        reading: options for the table.
+        source: name of the table in messages.
+        place: function from a row (from 0) to its name in messages.
+        found: names of the columns in the table, for messages.
 
     Returns:
-        The table, not yet validated, and what messages call its rows.
+        Table, not yet validated, and the function that names its rows in messages.
 
     Raises:
         ValueError: naming the table or the row.
@@ -120,7 +124,7 @@ def formed(
     if reading.candidates is not None:
         if "candidates" in table.columns:
             raise ValueError(
-                f"{source}: `candidates` must be an option or the column candidates, got it twice: drop "
+                f"{source}: `candidates` must be an option or the column candidates, got both: drop "
                 "the option or the column."
             )
         table = table.with_columns(_candidates(reading.candidates, table, sides))
@@ -128,6 +132,7 @@ def formed(
 
 
 def _candidates(given: Any, table: pl.DataFrame, sides: list[str]) -> pl.Series:
+    """Column candidates, from one number or one for each row."""
     if isinstance(given, int):
         return pl.repeat(given, len(table), dtype=pl.Int64, eager=True).alias("candidates")
     count = max(len(sides), 1)
@@ -144,7 +149,7 @@ def _candidates(given: Any, table: pl.DataFrame, sides: list[str]) -> pl.Series:
 
 
 def _long(table: pl.DataFrame, sides: list[str], source: str) -> pl.DataFrame:
-    """A row for each side: all heads, then all tails."""
+    """Table with one row for each side: first all heads, then all tails."""
     own = {side: {name.removeprefix(f"{side}_"): name for name in WIDE if name.startswith(f"{side}_")
                   and name in table.columns} for side in sides}  # fmt: skip
     if len(sides) > 1 and own["head"].keys() != own["tail"].keys():
@@ -164,7 +169,7 @@ def _long(table: pl.DataFrame, sides: list[str], source: str) -> pl.DataFrame:
 
 
 def _of_sides(place: Place, rows: int, sides: list[str]) -> Named:
-    """What messages call the rows of `_long`, and what their columns are called in the wide table."""
+    """Names of the rows of `_long` in messages, and of their columns in the wide table."""
 
     def column(name: str, row: int) -> str:
         return f"{sides[row // rows]}_{name}" if name in OF_SIDES else name
@@ -173,7 +178,7 @@ def _of_sides(place: Place, rows: int, sides: list[str]) -> Named:
 
 
 def _of_rank(place: Place) -> Named:
-    """What messages call the rows of a table whose column rank became both ranks: these are its rank."""
+    """Names of rows in messages if their column rank became both ranks, which messages then call rank."""
 
     def column(name: str, row: int) -> str:
         name = "rank" if name in ("optimistic", "pessimistic") else name
@@ -185,7 +190,7 @@ def _of_rank(place: Place) -> Named:
 def _ranked(
     table: pl.DataFrame, reading: TableReading, *, source: str, place: Place, found: Iterable[str]
 ) -> tuple[pl.DataFrame, Place]:
-    """The table with its column rank as the optimistic and the pessimistic rank, if that is asked for."""
+    """Table whose column rank became the optimistic and the pessimistic rank, if the options ask for it."""
     if not (reading.untied or reading.realistic):
         if "rank" in table.columns and not {*TRIPLE, "optimistic", "pessimistic"} & {*table.columns}:
             raise ValueError(f"{source}: {TIES_UNKNOWN}.")
@@ -198,7 +203,7 @@ def _ranked(
     tied = [name for name in ("optimistic", "pessimistic") if name in table.columns]
     if tied:
         raise ValueError(
-            f"{source}: a column rank beside {' and '.join(tied)}: the ranks are not free of ties."
+            f"{source}: has a column rank and {' and '.join(tied)}, so that ranks are not free of ties."
         )
     rank = table["rank"]
     if reading.untied:
@@ -212,6 +217,7 @@ def _ranked(
 
 
 def _numbers(rank: pl.Series) -> pl.Series:
+    """Ranks as floats; null if they are not numbers."""
     text = rank.str.strip_chars() if rank.dtype == pl.String else rank
     return text.cast(pl.Float64, strict=False)
 
@@ -227,12 +233,12 @@ def _refuse_halves(rank: pl.Series, place: Place) -> None:
         row = int(half.arg_true()[0])
         raise ValueError(
             f"{cell(place, 'rank', row)} must be a whole number of at least 1, got {rank[row]!r}: half ranks "
-            "are means of ties, which `realistic` takes."
+            "are means of ties, which `realistic` accepts."
         )
 
 
 def _doubled(rank: pl.Series, place: Place) -> pl.Series:
-    """Twice the ranks, where these are numbers that are whole or halfway between."""
+    """Twice the ranks, if these are whole or halfway between."""
     if not (rank.dtype.is_numeric() or rank.dtype == pl.String):
         return rank
     numbers = _numbers(rank)
@@ -256,17 +262,17 @@ def asked(
     *,
     source: str,
 ) -> pl.DataFrame:
-    """The table of ranks that do not say of which triples they are, with triples and sides.
+    """Table with triples and sides, for ranks that do not name their triples.
 
-    Those of a graph are the triples of a split, in their order; else each rank is of a query of its own.
-    Warns (UserWarning) of either.
+    With a graph they are the triples of a split, in their order; otherwise each rank has its own query.
+    Issues a UserWarning about either.
 
     Args:
-        table: of `formed`.
-        reading: what is said of it.
-        graph: whose triples they may be.
-        sides: of `wide_sides` of the table that it was made of.
-        source: what messages call the table.
+        table: table from `formed`.
+        reading: options for the table.
+        graph: knowledge graph that may have the triples.
+        sides: `wide_sides` of the original table.
+        source: name of the table in messages.
 
     Raises:
         ValueError: naming the argument or the table.
@@ -285,15 +291,15 @@ def asked(
             raise ArgumentError("split", "needs a graph (`kg`) that has this split.")
         if not sides:
             table = table.with_columns(side=pl.lit("tail"))
-        each = "two queries of its own, for head and tail" if count > 1 else "a query of its own, for a tail"
+        each = "two separate queries, for head and tail" if count > 1 else "a separate query for a tail"
         each = each.replace("tail", sides[0]) if count == len(sides) == 1 else each
         one = "rank" if count == 1 else "row"
-        _warn(f"{source} does not say what was asked: each {one} counts as {each}")
+        _warn(f"{source} does not name its queries: each {one} counts as {each}")
         number = pl.Series(np.tile(np.arange(rows, dtype=np.int64), count))
         return table.with_columns(head=number, relation=pl.lit(0, pl.Int64), tail=number)
     if not sides:
         raise ValueError(
-            f"{source}: `columns` must say of which side ranks without head, relation and tail are, as "
+            f"{source}: `columns` must give the side of ranks without head, relation and tail, as "
             "head_rank=NAME or tail_rank=NAME."
         )
     split = "test" if reading.split is None else reading.split
@@ -301,16 +307,17 @@ def asked(
         raise ArgumentError("split", f"must be one of {', '.join(graph.splits)}, got {split!r}.")
     triples = graph.splits.get(split)
     if triples is None or len(triples) != rows:
-        has = "is not there" if triples is None else f"{len(triples):,} triples"
+        has = "is missing" if triples is None else f"has {len(triples):,} triples"
         raise ValueError(
             f"{source}: has {rows:,} rows without triples, and the split {split} {has}: they must be the "
             "triples of the split, in their order; owkg ranks convert --split NAME takes another split."
         )
-    _warn(f"{source}: row i is taken for triple i of the split {split}")
+    _warn(f"{source}: row i is taken as triple i of the split {split}")
     return table.with_columns(**_labelled(np.tile(triples, (count, 1)), graph))
 
 
 def _labelled(triples: np.ndarray, graph: KnowledgeGraph) -> dict[str, pl.Series]:
+    """Columns of labels of triples."""
     of = (graph.entities, graph.relations, graph.entities)
     return {
         name: pl.Series(labels, dtype=pl.String).gather(triples[:, i])
@@ -319,19 +326,21 @@ def _labelled(triples: np.ndarray, graph: KnowledgeGraph) -> dict[str, pl.Series
 
 
 def _warn(text: str) -> None:
+    """Issues a UserWarning."""
     warnings.warn(text, UserWarning, stacklevel=3)
 
 
 def by_labels(
     table: pl.DataFrame, graph: KnowledgeGraph | None, *, source: str, place: Place
 ) -> pl.DataFrame:
-    """The table with labels in the place of ids of the graph.
+    """Table with labels in place of ids of the graph.
 
     Raises:
-        ValueError: naming the row of the first id that the graph does not have; `ids`, if there is no graph.
+        ValueError: naming the row of the first id that the graph does not have; naming `ids`, if there is no
+            graph.
     """
     if graph is None:
-        raise ArgumentError("ids", "needs a graph (`kg`) whose ids they are.")
+        raise ArgumentError("ids", "needs a graph (`kg`) that gives the ids.")
     columns = {}
     for name, labels in zip(TRIPLE, (graph.entities, graph.relations, graph.entities), strict=True):
         if name not in table.columns:
@@ -347,13 +356,13 @@ def by_labels(
 
 
 def tell_of_numbers(table: pl.DataFrame, graph: KnowledgeGraph, *, source: str) -> None:
-    """Warns (UserWarning) where whole numbers may be labels of a graph, or ids, which are others."""
+    """Issues a UserWarning if whole numbers may be both labels and different ids of a graph."""
     if not table["head"].dtype.is_integer():
         return
     labels = pl.Series(graph.entities, dtype=pl.String)
     if (labels == pl.Series(range(len(labels)), dtype=pl.Int64).cast(pl.String)).all():
         return
     if labels.str.contains(r"^\d+$").all():
-        _warn(f"{source}: whole numbers are taken for labels of the graph; `ids` takes them for ids")
+        _warn(f"{source}: whole numbers are taken as labels of the graph; `ids` takes them as ids")
     else:
-        _warn(f"{source}: whole numbers are taken for ids of the graph; `ids` says that they are")
+        _warn(f"{source}: whole numbers are taken as ids of the graph; `ids` states that they are")

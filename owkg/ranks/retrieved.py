@@ -9,7 +9,7 @@ from owkg.ordered import distinct, located, searched
 
 
 class RetrievedAnswers(NamedTuple):
-    """Answers to queries, in the lists of several systems.
+    """Answers to queries in the lists of several systems.
 
     Attributes:
         system: number of the system, [answers].
@@ -23,13 +23,14 @@ class RetrievedAnswers(NamedTuple):
 
 
 class RetrievedCounts(NamedTuple):
-    """Where each target stands in its system's list for its query.
+    """Numbers of candidates that rank above or level with each target, in its system's list for its query.
 
     Attributes:
         asked: whether there is such a list, [targets].
-        retrieved: whether it holds the target.
-        above: how many candidates of the list score above the target; all of them if it is not there.
-        level: how many score no less.
+        retrieved: whether the list has the target, [targets].
+        above: number of candidates in the list that score above the target, [targets]; all of them if the
+            target is not in the list.
+        level: number of candidates that score at least as much, [targets].
     """
 
     asked: Bool[np.ndarray, "targets"]
@@ -46,14 +47,14 @@ def counts_in_lists(
     *,
     tolerance: float,
 ) -> RetrievedCounts:
-    """Counts the candidates before each target.
+    """Numbers of candidates above and level with each target.
 
     Args:
-        lists: what the systems retrieved, each answer once in a list.
-        score: of each of them, not NaN; larger is better.
-        candidate: which of them count; no target does.
-        targets: the answers to find.
-        tolerance: scores that differ from the target's by at most this are no less and not above.
+        lists: retrieved answers of the systems, each answer once in a list.
+        score: scores of these answers, not NaN; larger is better.
+        candidate: whether each of these answers counts; targets must not.
+        targets: answers to find.
+        tolerance: largest absolute difference from the target's score that counts as a tie.
     """
     queries = 1 + max((int(a.query.max()) for a in (lists, targets) if len(a.query)), default=0)
     in_list = lists.system * queries + lists.query
@@ -67,7 +68,7 @@ def counts_in_lists(
     retrieved = asked & found
     own = np.full(len(place), np.inf)
     own[retrieved] = score[order[place[retrieved]]]
-    # All lists in one increasing array: a list's number, then the place of the score among all scores.
+    # All lists in one increasing array of (number of the list, place of the score among all scores).
     values = distinct(score[candidate])
     width = len(values) + 1
     ranked = np.sort(number[candidate] * width + searched(values, score[candidate]))

@@ -1,4 +1,4 @@
-"""Micro metrics under another relation distribution (Zhou et al. 2022, eq. 1 and Table 4)."""
+"""Micro metrics under another distribution of relations (Zhou et al. 2022, eq. 1 and Table 4)."""
 
 from collections.abc import Mapping
 from numbers import Real
@@ -11,18 +11,18 @@ from owkg.ranks.table import RankTable, validated
 
 
 def reweighted(table: RankTable | pl.DataFrame, shares: Mapping[str, float] | None = None) -> pl.DataFrame:
-    """The rank table with weights under which each relation counts as `shares` say.
+    """Rank table with weights under which each relation counts with its share.
 
-    A micro metric of the result is the sum over relations of share times the relation's own mean, the mean
-    over relations (macro by relation) where shares are equal. Each side keeps the shares by itself.
+    A micro metric of the result is the sum over relations of the share times the mean of the relation. With
+    equal shares it is the mean over relations (macro by relation). Shares hold on each side separately.
 
     Args:
-        table: a rank table; checked. Its weights, if it has any, hold within a relation.
-        shares: of each relation of the table, at least 0, in any unit, by label (of ids: as text); None:
-            equal.
+        table: rank table; it is validated. Its weights, if any, hold within a relation.
+        shares: share of each relation of the table by label (by id as text), at least 0, in any unit.
+            Default: equal shares.
 
     Raises:
-        ValueError: if a relation has no share, a share is negative or no number, or all are 0.
+        ValueError: if a relation has no share, a share is negative or not a number, or all shares are 0.
 
     Examples:
         >>> import polars as pl
@@ -40,11 +40,11 @@ def reweighted(table: RankTable | pl.DataFrame, shares: Mapping[str, float] | No
         raise ArgumentError("shares", f"must map relations to numbers, got {shares!r}.")
     if missing := [name for name in present if name not in shares]:
         raise ArgumentError(
-            "shares", f"must have a share of every relation of the table; there is none of {missing[0]!r}."
+            "shares", f"must have a share for every relation of the table, got none for {missing[0]!r}."
         )
     for name in present:
         if not (isinstance(shares[name], Real) and np.isfinite(shares[name]) and shares[name] >= 0):
-            raise ArgumentError("shares", f"must be finite and at least 0, got {shares[name]!r} of {name!r}.")
+            raise ArgumentError("shares", f"must be finite, at least 0, got {shares[name]!r} for {name!r}.")
     if not any(shares[name] for name in present):
         raise ArgumentError("shares", "must be above 0 for some relation of the table, got zeros only.")
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0)

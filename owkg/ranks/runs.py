@@ -1,4 +1,4 @@
-"""TREC runs as a rank table."""
+"""Rank tables from TREC runs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,14 +22,14 @@ from owkg.ranks.table import SIDES, validated
 
 
 class Converted(NamedTuple):
-    """A rank table, and what its user should know about how it came about, one sentence each."""
+    """Rank table, and notes for the user on how it was made, one sentence each."""
 
     table: pl.DataFrame
     notes: tuple[str, ...]
 
 
 class _Run(NamedTuple):
-    """What was retrieved for the queries of one side, by ids."""
+    """Answers retrieved for the queries of one side, by ids."""
 
     tags: tuple[str, ...]
     tag: np.ndarray  # number of the tag of each row
@@ -38,7 +38,7 @@ class _Run(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """The rows of one side; how many answers and queries were not found, how many queries not needed."""
+    """Rows of one side; numbers of answers that were not retrieved, of unanswered and of unneeded queries."""
 
     table: pl.DataFrame
     not_retrieved: int
@@ -57,40 +57,43 @@ def ranks_from_run(
     tolerance: float = 0.0,
     unanswered: bool = False,
 ) -> Converted:
-    """The rank table of a TREC run: one row for each relevant answer and each tag.
+    """Rank table of a TREC run, with one row for each relevant answer and each tag.
 
-    Lines are `query Q0 answer rank score tag`, queries `head|relation|?` or `?|relation|tail`, or
-    without a graph any topics (`read_run`): head is the topic, tail the document. As in trec_eval, the
+    Lines are `query Q0 answer rank score tag`. Queries are `head|relation|?` or `?|relation|tail`, or any
+    topics without a graph (`read_run`): head is then the topic and tail the document. As in trec_eval, the
     scores count, not the ranks.
 
-    A query's other relevant answers, and those that `filter_splits` know, leave the candidates. A
-    relevant answer that was not retrieved ties with all candidates that were not: its optimistic rank is
-    one more than the number of retrieved candidates, its pessimistic rank is the number of candidates. Where
-    there are such answers, a column bounded is true for them.
+    The other relevant answers to a query, and answers that `filter_splits` know, are removed from its
+    candidates. A relevant answer that was not retrieved ties with all candidates that were not retrieved
+    either: its optimistic rank is the number of retrieved candidates plus one, its pessimistic rank is the
+    number of candidates. If there are such answers, a column bounded is true for them.
 
     Args:
-        path: the run, as `owkg.ir.trec.read_run` takes it; or a dictionary {query: {answer: score}}.
-        graph: whose labels the run uses, and whose entities are the candidates.
-        qrels: judgements, at least 1 for a relevant answer: a file, or a frame with the columns query, side,
-            entity, relation, answer and relevance; or
-        split: of the graph, whose triples are the relevant answers, on the sides that the run asks for.
-        num_entities: candidates before filtering, where there is no graph.
-        filter_splits: of the graph; None: `default_filters` of `split` with a graph, none without.
-        tolerance: scores that differ by at most this are ties; absolute, in double precision.
-        unanswered: take the relevant answers to queries that are not in the run as not retrieved. Else
-            such queries are an error.
+        path: path of a run, as for `owkg.ir.trec.read_run`, or a dictionary {query: {answer: score}}.
+        graph: knowledge graph whose labels the run uses, and whose entities are the candidates. Default:
+            none.
+        qrels: judgements, at least 1 for a relevant answer: a path, or a frame with the columns query, side,
+            entity, relation, answer and relevance. Give this or `split`.
+        split: split of the graph whose triples are the relevant answers, on the sides that the run answers.
+        num_entities: number of candidates before filtering, if there is no graph.
+        filter_splits: splits of the graph that filter. Default: `default_filters` of `split` with a graph,
+            none without.
+        tolerance: largest absolute difference of scores, in double precision, that counts as a tie. Default
+            0.
+        unanswered: whether relevant answers to queries that are not in the run count as not retrieved;
+            otherwise such queries are an error. Default False.
 
     Returns:
-        The table, its column `model` the tag, its column `filtered` true; with popularity and category if
-        the graph has a split train.
+        Table whose column `model` is the tag and whose column `filtered` is true, with popularity and
+        category if the graph has a split train; and notes.
 
     Raises:
-        ValueError: naming file and line: if a line is malformed, a score is no number, an answer stands
-            twice under one query and tag, or a label is not in the graph; or if an argument is missing.
+        ValueError: naming file and line, if a line is malformed, a score is not a number, an answer is
+            repeated under one query and tag, or a label is not in the graph; or if an argument is missing.
         OSError: if a file cannot be opened.
     """
-    _require_one("`qrels` or `split` must say which answers are relevant", qrels, split)
-    _require_one("`kg` or `num_entities` must say how many entities there are", graph, num_entities)
+    _require_one("`qrels` or `split` must give the relevant answers", qrels, split)
+    _require_one("`kg` or `num_entities` must give the number of entities", graph, num_entities)
     if graph is None and (split is not None or filter_splits):
         raise ArgumentError("kg", f"must be given for its splits, got none and {split or filter_splits!r}.")
     width = checks.real_number("tolerance", tolerance, 0, np.inf)
@@ -139,35 +142,36 @@ def ranks_from_run(
     if not table["bounded"].any():
         table = table.drop("bounded")
     notes = (
-        ("not_retrieved", "relevant answers were not retrieved: they tie with all candidates that were not"),
+        ("not_retrieved", "relevant answers were not retrieved: they tie with all unretrieved candidates"),
         ("not_asked", "queries with relevant answers are not in the run: all their candidates tie"),
-        ("not_relevant", "queries of the run have no relevant answer, and so no row"),
+        ("not_relevant", "queries of the run have no relevant answer, and therefore no row"),
     )
     counts = [(sum(getattr(one, name) for one in sides), what) for name, what in notes]
     return Converted(table, tuple(f"{count:,} {what}" for count, what in counts if count))
 
 
 def _require_one(what: str, *values: object) -> None:
+    """ValueError unless exactly one value is given."""
     given = sum(value is not None for value in values)
     if given != 1:
         raise ValueError(f"{what}, got {'both' if given else 'neither'}.")
 
 
 def _seen(size: int, run: pl.DataFrame, judged: pl.DataFrame | None) -> KnowledgeGraph:
-    """A graph without triples of the labels in the files; ValueError if they are more than `size`."""
+    """Graph without triples, with the labels in the files; ArgumentError if there are more than `size`."""
     frames = [run] if judged is None else [run, judged]
     entities = pl.concat([frame[name] for frame in frames for name in ("entity", "answer")])
     relations = pl.concat([frame["relation"] for frame in frames])
     graph = KnowledgeGraph(tuple(entities.unique().sort()), tuple(relations.unique().sort()), {})
     if graph.num_entities > size:
         raise ArgumentError(
-            "num_entities", f"must be at least {graph.num_entities}, those that the files name, got {size}."
+            "num_entities", f"must be at least {graph.num_entities}, as many as the files name, got {size}."
         )
     return graph
 
 
 def with_ids(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl.DataFrame:
-    """`frame` with ids of the graph in place of labels; ValueError names the line of one that it has not."""
+    """Frame with ids of the graph in place of labels; ValueError names the line of an unknown label."""
     kinds = {"entity": graph.entities, "relation": graph.relations, "answer": graph.entities}
     for column, labels in kinds.items():
         known = pl.Series(labels, dtype=pl.String)
@@ -184,12 +188,13 @@ def with_ids(path: Path | str, frame: pl.DataFrame, graph: KnowledgeGraph) -> pl
 
 
 def _triples(frame: pl.DataFrame, side: str) -> Int32[np.ndarray, "rows 3"]:
-    """The triple of each query and answer."""
+    """Triple of each query and answer."""
     order = ("entity", "relation", "answer") if side == "tail" else ("answer", "relation", "entity")
     return np.stack([frame[name].to_numpy() for name in order], axis=1).astype(np.int32)
 
 
 def _split(graph: KnowledgeGraph, split: str | None) -> Int32[np.ndarray, "triples 3"]:
+    """Triples of a split; ArgumentError if the graph lacks it."""
     if split not in graph.splits:
         raise ArgumentError("split", f"must be one of {', '.join(graph.splits)}, got {split!r}.")
     return graph.splits[split]
@@ -205,8 +210,8 @@ def _one_side(
     tolerance: float,
     unanswered: bool,
 ) -> _Side:
-    """The rows of one side, where the graph has `size` entities and `facts` are filtered."""
-    # Every system is asked every query.
+    """Rows of one side, where the graph has `size` entities and `facts` are filtered."""
+    # Every system must answer every query.
     triples = np.tile(relevant, (len(run.tags), 1))
     system = np.repeat(np.arange(len(run.tags)), len(relevant))
     lists = _answers(run.tag, run.triples, side, graph)
@@ -219,7 +224,7 @@ def _one_side(
         row = int(np.argmin(counts.asked))
         raise ValueError(
             f"{_query(graph, triples[row], side)!r} has a relevant answer, but no list, or an empty one, "
-            f"under the tag {run.tags[system[row]]!r}; with `unanswered` this is no error."
+            f"under the tag {run.tags[system[row]]!r}; `unanswered` counts it as not retrieved."
         )
     candidates = num_candidates(known, triples)
     ranks = Ranks(1 + counts.above, np.where(counts.retrieved, 1 + counts.level, candidates), candidates)
@@ -243,11 +248,13 @@ def _one_side(
 
 
 def _answers(system: np.ndarray, triples: np.ndarray, side: str, graph: KnowledgeGraph) -> RetrievedAnswers:
+    """Retrieved answers from triples of one side."""
     head, relation, tail = triples.T.astype(np.int64)
     entity, answer = (head, tail) if side == "tail" else (tail, head)
     return RetrievedAnswers(system.astype(np.int64), entity * graph.num_relations + relation, answer)
 
 
 def _query(graph: KnowledgeGraph, triple: np.ndarray, side: str) -> str:
+    """Text of the query of a triple."""
     head, relation, tail = graph.entities[triple[0]], graph.relations[triple[1]], graph.entities[triple[2]]
     return query_of(head if side == "tail" else tail, relation, side)

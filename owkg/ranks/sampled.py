@@ -1,4 +1,4 @@
-"""Ranks among sampled negatives: the inputs of the evaluators of OGB and TGB, from arrays and .npz files."""
+"""Ranks among sampled negatives, from the inputs of the evaluators of OGB and TGB (arrays and .npz files)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,16 +13,16 @@ from owkg.errors import ArgumentError, naming
 from owkg.ranks.table import validated
 
 ARRAYS = ("y_pred_pos", "y_pred_neg", "num_neg", "t_pred_top10", "t", "head", "relation", "tail", "side")
-"""Arrays that a file may hold."""
+"""Names of the arrays that a file may hold."""
 
 _MARKS = ("y_pred_pos", "t_pred_top10")
-_BLOCK = 2**24  # scores that are compared at a time
+_BLOCK = 2**24  # number of scores compared at a time
 
 
 class _Negatives(NamedTuple):
-    """The scores of the negatives of all queries, one after the other, and how many each query has.
+    """Scores of the negatives of all queries, one after the other, and the number of each query.
 
-    `shared`: one list is that of every query.
+    If `shared`, all queries have the same negatives.
     """
 
     scores: np.ndarray
@@ -39,7 +39,7 @@ def ranks_among(
     tail: ArrayLike | None = None,
     side: str | ArrayLike = "tail",
 ) -> pl.DataFrame:
-    """The rank table of answers among given negatives; arguments as of `owkg.interop.ogb.ranks`."""
+    """Rank table of answers among given negatives; arguments as for `owkg.interop.ogb.ranks`."""
     one = _numbers("positive", positive)
     one = one.reshape(-1) if one.ndim == 0 or (one.ndim == 2 and one.shape[1] == 1) else one
     if one.ndim != 1 or not len(one):
@@ -59,24 +59,24 @@ def ranks_of_top(
     relation: ArrayLike | None = None,
     side: str | ArrayLike = "tail",
 ) -> pl.DataFrame:
-    """The rank table of answers in lists of the best entities, as OGB-LSC's `t_pred_top10`.
+    """Rank table of answers in lists of the best entities, such as OGB-LSC's `t_pred_top10`.
 
     Args:
         top: ids, best first, each once in a row, [queries, depth].
-        answer: the right ids, [queries].
-        num_entities: how many candidates there are.
-        head, relation: ids or labels of the queries; None: their numbers.
-        side: that is asked for.
+        answer: ids of the right answers, [queries].
+        num_entities: number of candidates.
+        head, relation: ids or labels of the queries. Default: the number of the query, and 0.
+        side: predicted side. Default "tail".
 
     Returns:
-        A rank table. An answer that is not listed has a rank from one more than the depth to the number of
+        Rank table. The rank of an answer that is not listed is between the depth plus one and the number of
         candidates, and the column bounded is true for it.
 
     Raises:
-        ValueError: if shapes do not fit, or an id is out of range or twice in a row.
+        ValueError: if shapes do not fit, or an id is out of range or repeated in a row.
     """
     if num_entities is None:
-        raise ArgumentError("num_entities", "must say how many candidates there are, for lists of the best.")
+        raise ArgumentError("num_entities", "must give the number of candidates for lists of the best.")
     size = checks.whole("num_entities", num_entities, 2)
     ids, right = checks.integer("top", top, 0), checks.integer("answer", answer, 0)
     if ids.ndim != 2 or right.shape != ids.shape[:1]:
@@ -86,7 +86,7 @@ def ranks_of_top(
         checks.require(name, array, array < size, f"ids below {size}, the number of entities")
     ordered = np.sort(ids, axis=1)
     if (again := (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)).any():
-        raise ArgumentError("top", f"must list each id once, which query {int(again.argmax())} does not.")
+        raise ArgumentError("top", f"must list each id once, got one twice for query {int(again.argmax())}.")
     hit = ids == right[:, None]
     found, depth = hit.any(axis=1), ids.shape[1]
     place = 1 + hit.argmax(axis=1)
@@ -100,7 +100,7 @@ def ranks_of_top(
 
 
 def input_of(held: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays in the input of an evaluator, which may stand under "h,r->t"; ValueError for other input."""
+    """Arrays in the input of an evaluator, possibly under "h,r->t"; ArgumentError for other input."""
     inner = held["h,r->t"] if set(held) == {"h,r->t"} else held
     if not isinstance(inner, Mapping) or not any(name in inner for name in _MARKS):
         got = ", ".join(map(str, inner)) if isinstance(inner, Mapping) else type(inner).__name__
@@ -109,12 +109,13 @@ def input_of(held: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ranks_of_input(held: Mapping[str, Any], *, num_entities: int | None = None) -> pl.DataFrame:
-    """The rank table of the input of an evaluator.
+    """Rank table of the input of an evaluator.
 
     Args:
-        held: `y_pred_pos` and `y_pred_neg`, where flat negatives of different numbers have `num_neg`, one
-            number for each query; or `t_pred_top10` and `t`. Perhaps head, relation, tail and side.
-        num_entities: how many candidates there are, of `t_pred_top10`.
+        held: `y_pred_pos` and `y_pred_neg`, with `num_neg`, one number for each query, if `y_pred_neg` is
+            flat because the numbers of negatives differ; or `t_pred_top10` and `t`. Optional: head, relation,
+            tail and side.
+        num_entities: number of candidates, for `t_pred_top10`.
 
     Raises:
         ValueError: naming the array.
@@ -124,7 +125,7 @@ def ranks_of_input(held: Mapping[str, Any], *, num_entities: int | None = None) 
     top = "t_pred_top10" in arrays
     needed = ("t_pred_top10", "t") if top else ("y_pred_pos", "y_pred_neg")
     if lacking := [name for name in needed if name not in arrays]:
-        raise ArgumentError(lacking[0], f"must be there, next to {needed[0]}, got {', '.join(arrays)}.")
+        raise ArgumentError(lacking[0], f"must be given with {needed[0]}, got {', '.join(arrays)}.")
     if top:
         named.pop("tail", None)
         with naming({"top": "`t_pred_top10`", "answer": "`t`"}):
@@ -146,7 +147,7 @@ def is_sampled(names: Sequence[str]) -> bool:
 
 
 def shares_negatives(held: Mapping[str, Any]) -> bool:
-    """Whether one list of negatives is that of several queries."""
+    """Whether several queries share one list of negatives."""
     negative = held.get("y_pred_neg")
     shape = np.shape(negative) if isinstance(negative, np.ndarray) else ()
     one = len(shape) == 1 or (len(shape) == 2 and shape[0] == 1)
@@ -163,7 +164,7 @@ def _parted(scores: ArrayLike, counts: ArrayLike) -> list[np.ndarray]:
 
 
 def _negatives(negative: Any, queries: int) -> _Negatives:
-    """The negatives of `queries` queries: a matrix, one list for all, or a list for each."""
+    """Negatives of `queries` queries: a matrix, one list for all, or a list for each."""
     rows = negative if isinstance(negative, list | tuple) else None
     if isinstance(negative, np.ndarray) and negative.dtype == object:
         rows = list(negative)
@@ -180,20 +181,20 @@ def _negatives(negative: Any, queries: int) -> _Negatives:
             raise ArgumentError(
                 "negative",
                 f"must be [{queries}, 1] for one negative each, or [1, {queries}] for negatives that all "
-                f"queries share: [{queries}] may be either.",
+                f"queries share, got the ambiguous shape [{queries}].",
             )
         matrix = scores.reshape(1, -1) if scores.ndim == 1 else scores
         if matrix.ndim != 2 or len(matrix) not in (1, queries):
             raise ArgumentError(
                 "negative",
-                f"must be [queries, candidates] of positive [queries], got {scores.shape} of ({queries},).",
+                f"must be [queries, candidates] for positive [queries], got {scores.shape}, ({queries},).",
             )
         shared = len(matrix) < queries
         counts = np.full(queries, matrix.shape[1])
         found = _Negatives(matrix.reshape(-1), counts, shared)
     if (found.counts == 0).any():
         where = f" for query {int(found.counts.argmin())}" if queries > 1 else ""
-        raise ArgumentError("negative", f"must be one candidate at least, got none{where}.")
+        raise ArgumentError("negative", f"must be at least one candidate, got none{where}.")
     if (bad := np.isnan(found.scores)).any():
         at = int(bad.argmax())
         row = 0 if found.shared else int(np.searchsorted(np.cumsum(found.counts), at, side="right"))
@@ -202,7 +203,7 @@ def _negatives(negative: Any, queries: int) -> _Negatives:
 
 
 def _counted(one: np.ndarray, found: _Negatives) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many negatives score above each positive, how many no less, and how many there are."""
+    """Number of negatives above each positive, of negatives that score at least as much, and of all."""
     if found.shared:
         ordered = np.sort(found.scores)
         above, level = (len(ordered) - np.searchsorted(ordered, one, side=side) for side in ("right", "left"))
@@ -230,12 +231,13 @@ def _table(
     tail: ArrayLike | None,
     side: str | ArrayLike,
 ) -> pl.DataFrame:
+    """Validated rank table from ranks, labels and sides."""
     columns: dict[str, Any] = {}
     for name, labels in (("head", head), ("relation", relation), ("tail", tail)):
         usual = np.zeros(queries, np.int64) if name == "relation" else np.arange(queries)
         given = usual if labels is None else np.asarray(labels)
         if given.shape != (queries,):
-            raise ArgumentError(name, f"must be one of each of {queries} queries, got shape {given.shape}.")
+            raise ArgumentError(name, f"must be one for each of {queries} queries, got shape {given.shape}.")
         columns[name] = pl.Series(given.tolist()).cast(pl.String)
     sides = np.asarray(side)
     if (
@@ -250,7 +252,7 @@ def _table(
 
 
 def _numbers(name: str, given: Any) -> np.ndarray:
-    """An array of scores; a tensor of torch, of whatever precision, is taken off its device."""
+    """Array of scores; a tensor of torch, of any precision, is moved to the CPU."""
     try:
         detach = getattr(given, "detach", None)
         array = np.asarray(given if detach is None else detach().cpu().double())
@@ -266,7 +268,7 @@ def _numbers(name: str, given: Any) -> np.ndarray:
 
 
 def converted_sampled(path: Path, arrays: Mapping[str, np.ndarray], num_entities: int | None) -> pl.DataFrame:
-    """The rank table of the arrays in a file; ValueError that begins with the file."""
+    """Rank table of the arrays in a file; errors begin with the file."""
     if bad := next(
         (name for name in ("head", "relation", "tail") if arrays.get(name, np.empty(0)).ndim != 1), None
     ):

@@ -1,4 +1,4 @@
-"""Scores to ranks: for each query, how many candidates score above the target, and how many no less."""
+"""Ranks from scores: the number of candidates above the target of each query, and level with it."""
 
 import sys
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from owkg.keys import settled
 from owkg.ranks.sets import EntitySets, Sets, as_array, members, sets_checked
 from owkg.ranks.sorting import sort_checked, sorted_ranks
 
-# Scores in one call: large enough to outweigh the call, small enough to stay in the processor's caches.
+# Bytes of scores in one call: enough to outweigh the call, few enough to stay in the processor's caches.
 _CHUNK_BYTES = 2**23
-# Bytes of the floats that are compared exactly, as whole numbers.
+# Bytes of the floats that are compared exactly, as integers.
 _WIDTHS = (2, 4, 8)
 
 
 class Ranks(NamedTuple):
-    """The ranks of the target of each query, 1-based, and among how many candidates.
+    """1-based ranks of the target of each query, and the number of candidates.
 
     Attributes:
-        optimistic: all candidates that tie with the target stand behind it.
-        pessimistic: all of them stand before it.
-        candidates: how many there are, the target among them.
+        optimistic: rank if all candidates that tie with the target rank below it.
+        pessimistic: rank if all of them rank above it.
+        candidates: number of candidates, including the target.
     """
 
     optimistic: Int64[np.ndarray, "queries"]
@@ -46,30 +46,34 @@ def ranks_from_scores(
     named: Callable[[int], str] | None = None,
     sort: str | None = None,
 ) -> Ranks:
-    """Ranks the target of each query among its candidates; a larger score is better.
+    """Rank of the target of each query among its candidates; a larger score is better.
 
         optimistic  = 1 + #{candidates with score > target's score + tolerance}
         pessimistic =     #{candidates with score >= target's score - tolerance}
 
-    both in the scores' own precision, and exact. The target is always a candidate, known or not. Known
-    answers cost O(answers); without `candidates` nothing the size of the scores is made.
+    Both are exact, in the precision of the scores. The target is always a candidate, known or not. Known
+    answers cost O(answers); without `candidates`, no array of the size of the scores is made.
 
     Args:
-        scores: floats of 16, 32 or 64 bits, [queries, entities]. Infinities are numbers like others.
+        scores: floats of 16, 32 or 64 bits, [queries, entities]. Infinities are allowed.
         target: entity id of each query's answer, [queries].
-        known: the known answers of each query, which leave its candidates: `known_sets`, a pair
-            (offsets [queries + 1], ids), or a boolean mask [queries, entities]. None: raw ranks.
-        candidates: the entities that each query ranks, in one of the same forms; None: all.
-        tolerance: scores that differ from the target's by at most this are ties; absolute, at least 0.
-        chunk: queries in one call; changes memory and time, never the result.
-        named: what messages call a query beside its number, such as its triple; None: nothing.
-        sort: the non-deterministic rank instead, both optimistic and pessimistic: the index of the target
-            after a sort by stable, quicksort or heapsort, in descending order; with the prefix "reversed-",
-            in ascending order, read from the end. Not with `candidates` or a tolerance.
+        known: known answers of each query, which are removed from its candidates: `known_sets`, a pair
+            (offsets [queries + 1], ids), or a boolean mask [queries, entities]. Default: raw ranks.
+        candidates: entities that each query ranks, in one of the same forms. Default: all.
+        tolerance: largest absolute difference from the target's score that counts as a tie, at least 0.
+            Default 0.
+        chunk: number of queries in one call; it changes memory and time, never the result. Default: chosen by
+            size.
+        named: function from a query to a name, such as its triple, that messages add to its number. Default:
+            none.
+        sort: non-deterministic rank instead, as both optimistic and pessimistic: the index of the target
+            after a descending sort by "stable", "quicksort" or "heapsort", or with the prefix "reversed-"
+            after an ascending sort that is read from its end. Not with `candidates` or a tolerance. Default:
+            tie-aware ranks.
 
     Raises:
-        ValueError: if a score is NaN, also that of an entity that is no candidate, naming the query; or if
-            an argument is not of its shape, or an id out of range.
+        ValueError: naming the query if a score is NaN, also the score of an entity that is not a candidate;
+            or if an argument has the wrong shape, or an id is out of range.
 
     Examples:
         >>> ranks_from_scores([[0.1, 0.7, 0.7, 0.9]], [1])
@@ -101,7 +105,7 @@ def ranks_from_scores(
 
     with settled(x64=True):
         for begin in range(0, queries, chunk):
-            # All chunks are of one size: the last one reaches back.
+            # All chunks have one size: the last one overlaps the one before.
             begin = max(0, min(begin, queries - chunk))
             end = min(begin + chunk, queries)
             part = _rows(array, begin, end, chunk)
@@ -136,19 +140,19 @@ def ranks_from_scores(
 
 
 def is_jax(array: object) -> bool:
-    """Whether it is an array of JAX; where nobody has imported that, there is none."""
+    """Whether an object is a JAX array; JAX is not imported for this."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.Array)
 
 
 def _scores_checked(scores: ArrayLike) -> Any:
-    """The scores as a NumPy array, or as the JAX array that they are."""
+    """Scores as a NumPy array, or unchanged if they are a JAX array."""
     array: Any = scores if is_jax(scores) else as_array(scores)
-    # Of bfloat16, that NumPy does not have, the kind is V.
+    # NumPy lacks bfloat16 and gives its kind as V.
     named = array.dtype.kind == "f" or "float" in array.dtype.name
     is_float = named and array.dtype.itemsize in _WIDTHS
     if isinstance(scores, np.ma.MaskedArray):
-        raise ArgumentError("scores", "must not be masked; candidates that are left out score -inf.")
+        raise ArgumentError("scores", "must not be masked; give candidates that are left out the score -inf.")
     if not is_float:
         raise ArgumentError(
             "scores",
@@ -162,9 +166,9 @@ def _scores_checked(scores: ArrayLike) -> Any:
 def _thresholds(
     scores: Float[Any, "queries entities"], target: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Score of each target plus and minus the tolerance, in the scores' precision."""
+    """Score of each target plus and minus the tolerance, in the precision of the scores."""
     exact = checks.real_number("tolerance", tolerance, 0, np.inf)
-    with np.errstate(over="ignore"):  # beyond the largest number is infinity, which compares rightly
+    with np.errstate(over="ignore"):  # overflow gives infinity, which compares correctly
         width = np.asarray(exact).astype(scores.dtype)
         if not np.isfinite(width):
             raise ArgumentError("tolerance", f"must be finite as {scores.dtype}, got {exact!r}.")
@@ -176,7 +180,7 @@ def _thresholds(
 
 
 def _rows(scores: Float[Any, "queries entities"], begin: int, end: int, chunk: int) -> Any:
-    """Rows begin, ..., end - 1, and rows of zeros up to a number of rows that few calls share."""
+    """Rows begin, ..., end - 1, padded with zeros so that few numbers of rows occur."""
     if is_jax(scores):
         from owkg.ranks import kernels
 
@@ -196,7 +200,7 @@ def _among_all(
     named: Callable[[int], str] | None,
     mask: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How many of all entities, or those of the mask, score above `high` and at least `low`, by query."""
+    """Number of all entities, or of the mask, that score above `high` and at least `low`, by query."""
     from owkg.ranks.kernels import score_counts
 
     size, padding = len(high), len(part) - len(high)
@@ -219,11 +223,12 @@ def _among_all(
 def _members(
     sets: EntitySets | Bool[np.ndarray, "queries entities"] | None, begin: int, end: int, entities: int
 ) -> Int64[np.ndarray, "members"]:
+    """Members of the sets of some queries; empty if there are no sets."""
     return np.empty(0, np.int64) if sets is None else members(sets, begin, end, entities)
 
 
 def _without(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """The keys, increasing, that are not among `others`, increasing."""
+    """Keys that are not among `others`; both are increasing."""
     if not (keys.size and others.size):
         return keys
     place = np.minimum(np.searchsorted(others, keys), others.size - 1)
@@ -233,7 +238,7 @@ def _without(keys: np.ndarray, others: np.ndarray) -> np.ndarray:
 def _among(
     part: Float[Any, "rows entities"], keys: np.ndarray, high: np.ndarray, low: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many of the entities in `keys` score above `high` and at least `low`, and how many there are."""
+    """Number of the entities in `keys` that score above `high` and at least `low`, and of all in `keys`."""
     row, entity = np.divmod(keys, part.shape[1])
     values = gathered(part, row, entity)
     above, level = row[values > high[row]], row[values >= low[row]]
@@ -243,12 +248,12 @@ def _among(
 
 
 def gathered(scores: Float[Any, "queries entities"], row: np.ndarray, entity: np.ndarray) -> np.ndarray:
-    """scores[row, entity] as a NumPy array."""
+    """Entries scores[row, entity] as a NumPy array."""
     if not is_jax(scores):
         return scores[row, entity]
     from owkg.ranks.kernels import entries
 
-    # Padded, so that few lengths are compiled.
+    # Indices are padded, so that few lengths are compiled.
     room = np.zeros((2, 1 << max(row.size - 1, 0).bit_length()), np.int64)
     room[:, : row.size] = row, entity
     return np.asarray(entries(scores, *room))[: row.size]

@@ -1,4 +1,4 @@
-"""Models that were trained under several seeds: which rows of a rank table are of which run."""
+"""Seeds of models in rank tables."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,14 +9,14 @@ from owkg.checks import StrPath
 from owkg.ranks.table import TRIPLE, RankTable
 
 Runs = Mapping[Any, tuple[int, ...]]
-"""The seeds of each model, increasing; under None where no model is named."""
+"""Seeds of each model, increasing; the key is None if no model is named."""
 
 
 def seeds_of(frame: pl.DataFrame) -> dict[Any, tuple[int, ...]]:
-    """The seeds of each model that has several; empty where none has.
+    """Seeds of each model that has several; empty if none has.
 
     Args:
-        frame: columns seed and model of a rank table; either may be absent.
+        frame: frame with the columns seed and model of a rank table; either may be missing.
     """
     if "seed" not in frame.columns or frame["seed"].n_unique() < 2:
         return {}
@@ -30,12 +30,12 @@ def seeds_of(frame: pl.DataFrame) -> dict[Any, tuple[int, ...]]:
 def require_same_tasks(
     frame: pl.DataFrame, runs: Runs, *, labelled: Callable[[pl.Series], pl.Series] = lambda column: column
 ) -> None:
-    """Raises ValueError if a seed of a model ranks other tasks than another one, or weighs them otherwise.
+    """ValueError if the seeds of a model rank different tasks, or weigh them differently.
 
     Args:
-        frame: a rank table, or whole queries of one, with each task of a run once.
-        runs: of `seeds_of`, of the whole table.
-        labelled: what messages show for a column of the task.
+        frame: rank table, or whole queries of one, with each task of a run once.
+        runs: seeds from `seeds_of` for the whole table.
+        labelled: function from a column of the task to its labels, for messages.
     """
     for model, seeds in runs.items():
         own = frame if model is None else frame.filter(pl.col("model") == model)
@@ -51,7 +51,7 @@ def require_same_tasks(
         named = "" if model is None else f" of {model!r}"
         if few.is_empty():
             raise ValueError(
-                f"the seeds{named} must have the same weights: those of {len(found):,} tasks differ, such as "
+                f"the seeds{named} must have the same weights: {len(found):,} tasks have others, such as "
                 f"the {row['side']} of {said}, {row['least']:g} and {row['most']:g}."
             )
         has = own.filter(pl.all_horizontal(pl.col(name) == row[name] for name in task))["seed"].to_list()
@@ -65,19 +65,19 @@ def require_same_tasks(
 def with_more_seeds(
     table: RankTable, more: RankTable, named: str, before: StrPath, source: StrPath
 ) -> RankTable:
-    """Both tables as one, of a model whose seeds stand in several files.
+    """Union of two rank tables of a model whose seeds are in several files.
 
     Args:
-        table, more: with different seeds.
-        named: the model in messages, such as "the model 'a'".
-        before, source: the files.
+        table, more: rank tables with different seeds.
+        named: name of the model in messages, such as "the model 'a'".
+        before, source: files of the tables.
 
     Raises:
         ValueError: naming both files, if a table has no seeds, both have the same one, or they cannot be of
             one model.
     """
     if "seed" not in table.frame.columns or "seed" not in more.frame.columns:
-        hint = "a column seed in both would tell its runs apart, or --name makes them two models"
+        hint = "tell its runs apart with a column seed in both, or make them two models with --name"
         raise ValueError(f"{source}: {named} is in {before} too; {hint}.")
     both = set(table.frame["seed"].unique()) & set(more.frame["seed"].unique())
     if both:
@@ -85,7 +85,7 @@ def with_more_seeds(
     filters: list[list[str]] = [one.about["filter"] for one in (table, more) if one.about.get("filter")]
     if len(filters) == 2 and set(filters[0]) != set(filters[1]):
         said = " and ".join(", ".join(one) for one in filters)
-        raise ValueError(f"{source}: {named} is filtered otherwise than in {before}: by {said}.")
+        raise ValueError(f"{source}: {named} is filtered differently in {before}: by {said}.")
     shared = [name for name in table.frame.columns if name in more.frame.columns]
     try:
         frame = pl.concat([table.frame.select(shared), more.frame.select(shared)])

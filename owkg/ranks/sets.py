@@ -1,4 +1,4 @@
-"""Entity sets of queries: known answers or candidates."""
+"""Sets of entities for queries: known answers or candidates."""
 
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from owkg.ordered import distinct
 
 
 class EntitySets(NamedTuple):
-    """Query i has the entities `ids[start[i]:stop[i]]`; queries may share them.
+    """Sets of entities: query i has `ids[start[i]:stop[i]]`, and queries may share ids.
 
     Attributes:
-        start: where the entities of each query begin, [queries].
-        stop: where they end, [queries].
-        ids: entity ids, [ids]; twice in one set counts once.
+        start: index of the first id of each query, [queries].
+        stop: index after the last id of each query, [queries].
+        ids: entity ids, [ids]; repeated ids in one set count once.
     """
 
     start: np.ndarray
@@ -26,20 +26,20 @@ class EntitySets(NamedTuple):
     ids: np.ndarray
 
 
-# Of queries: `EntitySets`, a pair (offsets, ids), or a mask [queries, entities].
+# Sets of queries: `EntitySets`, a pair (offsets, ids), or a mask [queries, entities].
 Sets = EntitySets | tuple[ArrayLike, ArrayLike] | ArrayLike
 
 
 def known_sets(known: KnownAnswers, entity: ArrayLike, relation: ArrayLike) -> EntitySets:
-    """The known answers of each query, as `ranks_from_scores` takes them. Nothing is copied.
+    """Known answers of each query, as for `ranks_from_scores`; nothing is copied.
 
     Args:
-        known: of the side that is predicted.
+        known: known answers on the predicted side.
         entity: id of the known entity of each query, [queries].
-        relation: id of its relation, [queries].
+        relation: id of the relation of each query, [queries].
 
     Raises:
-        ValueError: if an id is out of range or the shapes do not broadcast.
+        ValueError: if an id is out of range, or the shapes do not broadcast.
 
     Examples:
         >>> from owkg.kg import known_answers
@@ -54,13 +54,13 @@ def known_sets(known: KnownAnswers, entity: ArrayLike, relation: ArrayLike) -> E
 def sets_checked(
     name: str, value: Sets, queries: int, entities: int
 ) -> EntitySets | Bool[np.ndarray, "queries entities"]:
-    """`value` as sets, or as a mask when it is one.
+    """`value` as entity sets, or as a mask if it is one.
 
     Args:
-        name: of the argument, for messages.
+        name: name of the argument in messages.
         value: `EntitySets`, a pair (offsets [queries + 1], ids [ids]), or a mask [queries, entities].
-        queries: how many there must be.
-        entities: ids are below.
+        queries: number of queries that there must be.
+        entities: number of entities; ids are smaller.
     """
     shape = f"a mask [{queries}, {entities}], a pair (offsets, ids) or EntitySets"
     if isinstance(value, tuple) and len(value) in (2, 3):
@@ -92,24 +92,24 @@ def sets_checked(
 def members(
     sets: EntitySets | Bool[np.ndarray, "queries entities"], begin: int, end: int, entities: int
 ) -> Int64[np.ndarray, "members"]:
-    """The members of the sets of queries begin, ..., end - 1.
+    """Members of the sets of queries begin, ..., end - 1.
 
     Returns:
-        (query - begin) * entities + id of each, increasing.
+        (query - begin) * entities + id of each member, increasing.
     """
     if not isinstance(sets, EntitySets):
         return np.flatnonzero(sets[begin:end]).astype(np.int64, copy=False)
     start = sets.start[begin:end]
     sizes = sets.stop[begin:end] - start
     ends = np.cumsum(sizes)
-    # Counting through all sets, and from there to where each set stands in `ids`.
+    # Indices into `ids`: a count over all sets, shifted by the start of each set.
     place = np.arange(ends[-1]) + np.repeat(start - ends + sizes, sizes)
     keys = np.repeat(np.arange(end - begin) * entities, sizes) + sets.ids[place]
     return keys if (np.diff(keys) > 0).all() else distinct(keys)
 
 
 def as_array(value: object) -> np.ndarray:
-    """`value` as an array; an empty one of booleans for nested lists of different lengths."""
+    """`value` as an array; an empty array of booleans for nested lists of different lengths."""
     try:
         return np.asarray(value)
     except ValueError:
@@ -117,6 +117,7 @@ def as_array(value: object) -> np.ndarray:
 
 
 def _bounds(name: str, value: ArrayLike) -> np.ndarray:
+    """Offsets as int64; ArgumentError if they are not whole numbers."""
     array = as_array(value)
     if array.dtype.kind not in "iu" or array.ndim != 1:
         raise ArgumentError(name, f"must have offsets that are whole numbers, got {value!r}.")
@@ -124,6 +125,7 @@ def _bounds(name: str, value: ArrayLike) -> np.ndarray:
 
 
 def _ids(name: str, value: ArrayLike, entities: int) -> np.ndarray:
+    """Entity ids, checked."""
     array = as_array(value)
     if not array.size and array.dtype != bool:
         return np.empty(0, np.int32)

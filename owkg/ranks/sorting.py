@@ -1,4 +1,4 @@
-"""Non-deterministic ranks: where a sort happens to put the target among candidates with its score."""
+"""Non-deterministic ranks: the index of the target after a sort, which breaks ties arbitrarily."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from jaxtyping import Bool, Int64
 from owkg.errors import ArgumentError
 
 SORTS = ("stable", "quicksort", "heapsort")
-"""Algorithms of NumPy; with the prefix "reversed-": ascending, and read from the end."""
+"""Sorting algorithms of NumPy; with the prefix "reversed-" they sort ascending and are read from the end."""
 
-# Scores that are sorted at a time.
+# Number of scores sorted at a time.
 _CHUNK = 2**22
 
 
 def sort_checked(sort: object) -> tuple[str, bool]:
-    """(the algorithm, whether it sorts ascending and is read from the end); ValueError for others."""
+    """Algorithm, and whether it sorts ascending and is read from the end; ArgumentError for other names."""
     name = sort.removeprefix("reversed-") if isinstance(sort, str) else None
     if name not in SORTS:
         raise ArgumentError("sort", f"must be one of {', '.join(SORTS)}, or reversed- and one, got {sort!r}.")
@@ -25,16 +25,17 @@ def sort_checked(sort: object) -> tuple[str, bool]:
 def sorted_ranks(
     scores: np.ndarray, target: np.ndarray, left_out: Bool[np.ndarray, "queries entities"], sort: str
 ) -> Int64[np.ndarray, "queries"]:
-    """The index of each target in the sorted list of its candidates (Berrendorf et al. 2020, section 2.2).
+    """Index of each target in the sorted list of its candidates (Berrendorf et al. 2020, section 2.2).
 
-    With ties it depends on the algorithm and on the order of the entities: between the optimistic and the
-    pessimistic rank, but no property of the model. `owkg.ranks.ranks_from_scores(sort=...)` checks the input.
+    With ties it depends on the algorithm and on the order of the entities: it is between the optimistic and
+    the pessimistic rank, but not a property of the model. `owkg.ranks.ranks_from_scores(sort=...)` checks the
+    input.
 
     Args:
-        scores: [queries, entities].
-        target: ids [queries].
-        left_out: known answers, which are no candidates.
-        sort: of `SORTS`, perhaps with "reversed-".
+        scores: scores, [queries, entities].
+        target: ids of the targets, [queries].
+        left_out: whether each entity is a known answer and therefore not a candidate, [queries, entities].
+        sort: one of `SORTS`, possibly with "reversed-".
     """
     algorithm, ascending = sort_checked(sort)
     kind: Any = algorithm

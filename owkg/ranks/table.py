@@ -1,4 +1,4 @@
-"""The rank table: one row for each ranking task."""
+"""Rank table: one row for each ranking task."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,77 +11,78 @@ import polars as pl
 from owkg.errors import ArgumentError
 from owkg.files.columns import frame_of, listed, named
 
-# The triple that is ranked, by label or by id.
+# Columns of the ranked triple, by label or by id.
 TRIPLE = ("head", "relation", "tail")
 RANKS = ("optimistic", "pessimistic", "candidates")
 REQUIRED = (*TRIPLE, "side", *RANKS)
 SIDES = ("head", "tail")
-# That of relation prediction, (head, ?, tail): the candidates are relations.
+# Side of relation prediction, (head, ?, tail), whose candidates are relations.
 RELATION = "relation"
 
-# Least value of the columns of whole numbers; None: any whole number.
+# Smallest value of the columns of whole numbers; None: any whole number.
 _LEAST = dict.fromkeys(RANKS, 1) | {"popularity": 0, "relation_popularity": 0, "seed": None}
 _TEXT = ("side", "model", "category")
 _FLAGS = ("filtered", "bounded", "averaged")
 _INITIALS = {"h": "head", "t": "tail", "r": "relation"}
-# What a rank table may have beside, and metrics are computed from.
+# Optional columns of a rank table from which metrics are computed.
 OPTIONAL = (
     *("model", "seed", "weight", "popularity", "relation_popularity", "category"),
     *("filtered", "bounded", "averaged"),
 )
-# What of both sides may stand in one row, as head_rank and tail_rank.
+# Columns that one row may have for both sides, as head_rank and tail_rank.
 OF_SIDES = ("rank", "optimistic", "pessimistic", "candidates", "score")
 WIDE = tuple(f"{side}_{name}" for side in SIDES for name in OF_SIDES)
-"""Columns of tables with one row a triple."""
+"""Columns of tables with one row for each triple."""
 KNOWN = (*REQUIRED, "rank", *OPTIONAL, "score", "half_link", *WIDE)
-"""What `columns` may give a column to."""
+"""Names that `columns` may assign to a column."""
 
 TIES_UNKNOWN = (
-    "ranks say nothing of ties: `untied` takes them as free of ties, `realistic` as means of the optimistic "
-    "and the pessimistic rank"
+    "ranks do not state their ties: `untied` takes them as free of ties, `realistic` as means of the "
+    "optimistic and the pessimistic rank"
 )
-"""What is said of ranks alone."""
+"""Message for ranks without information on ties."""
 
-# Up to here every whole number is a float64.
+# Every whole number up to this one is a float64.
 _EXACT = 2**53
 
 Place = Callable[[int], str]
-"""What messages call a row (from 0)."""
+"""Function from a row (from 0) to its name in messages."""
 
 
 class Named(NamedTuple):
-    """A `Place` of rows that were made of others.
+    """Names in messages of rows that were made from other rows.
 
     Attributes:
-        of_row: what messages call a row (from 0).
-        column: what a column is called where the row is from: rank, of optimistic; tail_rank, of rank.
+        of_row: function from a row (from 0) to its name in messages.
+        column: function from a column and a row to the original name of the column: rank for optimistic, or
+            tail_rank for rank.
     """
 
     of_row: Place
     column: Callable[[str, int], str]
 
     def __call__(self, row: int) -> str:
-        """What messages call a row."""
+        """Name of a row in messages."""
         return self.of_row(row)
 
 
 def cell(place: Place, name: str, row: int) -> str:
-    """What messages call an entry: "ranks.csv, line 7: rank"."""
+    """Name of an entry in messages, such as "ranks.csv, line 7: rank"."""
     return f"{place(row)}: {place.column(name, row) if isinstance(place, Named) else name}"
 
 
 @dataclass(frozen=True, eq=False)
 class RankTable:
-    """A validated rank table: one row for each ranking task, with the columns of `validated`.
+    """Validated rank table: one row for each ranking task, with the columns of `validated`.
 
-    Made of a frame of polars or pandas, a mapping of columns or a list of rows, it is validated.
-
-    What `owkg.rank` and `owkg.read_ranks` give. Functions that take a rank table take this, which they check
-    no more, or a frame, which they check.
+    The constructor validates a frame of polars or pandas, a mapping of columns or a list of rows. `owkg.rank`
+    and `owkg.read_ranks` return rank tables. All functions that take a rank table also accept a frame with
+    the same columns, and validate it.
 
     Attributes:
-        frame: the table.
-        about: how it was made, such as the split and the splits that filtered; empty where nobody said.
+        frame: polars DataFrame.
+        about: record of how the table was made, such as the split and the splits that filtered; empty by
+            default.
 
     Examples:
         >>> row = {"head": "a", "relation": "r", "tail": "b", "side": "tail"}
@@ -98,7 +99,7 @@ class RankTable:
 
     @classmethod
     def trusted(cls, frame: pl.DataFrame, about: Mapping[str, Any] | None = None) -> "RankTable":
-        """The rank table of a frame that is known to be valid, unchecked."""
+        """Rank table of a frame that is known to be valid, unchecked."""
         table = object.__new__(cls)
         object.__setattr__(table, "frame", frame)
         object.__setattr__(table, "about", about or {})
@@ -106,12 +107,12 @@ class RankTable:
 
     @classmethod
     def of(cls, table: object, *, source: str = "table") -> "RankTable":
-        """The rank table of a frame, validated (messages call it `source`); what is one already, as it is."""
+        """Rank table of a frame, validated as `source` in messages; a rank table is returned unchanged."""
         return table if isinstance(table, cls) else cls.trusted(validated(table, source=source))
 
     @classmethod
     def of_entities(cls, table: object, *, source: str = "table") -> "RankTable":
-        """As `of`; ValueError if some task predicts a relation, which is asked for with two entities."""
+        """Rank table as from `of`; ValueError if some task predicts a relation."""
         found = cls.of(table, source=source)
         if (found.frame["side"] == RELATION).any():
             raise ValueError(f'{source}: side must be "head" or "tail" here, got "{RELATION}".')
@@ -119,11 +120,15 @@ class RankTable:
 
     @property
     def averaged(self) -> bool:
-        """Whether only the mean of the optimistic and the pessimistic rank is known of some row."""
+        """Whether only the mean of the optimistic and the pessimistic rank is known for some row."""
         return "averaged" in self.frame.columns and bool(self.frame["averaged"].any())
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Writes a Parquet, CSV or TSV file, as `owkg.ranks.write_ranks`."""
+        """Writes a Parquet, CSV or TSV file, as `owkg.ranks.write_ranks`.
+
+        Args:
+            path: path that ends in .parquet, .csv, .tsv, .csv.gz or .tsv.gz.
+        """
         from owkg.ranks.files import write_ranks
 
         write_ranks(self, path, dict(self.about) or None)
@@ -139,41 +144,40 @@ class RankTable:
 
 
 def validated(table: object, *, source: str = "table") -> pl.DataFrame:
-    """The rank table `table`, every entry checked, its columns in their canonical types.
+    """Frame of the rank table `table`, with every entry checked and every column in its canonical type.
 
-    A row is one ranking task: one side of one triple.
+    Each row is one ranking task: one side of one triple.
 
     | column | type | meaning |
     |---|---|---|
-    | head, relation, tail | String or Int64 | the triple, by labels or by ids (at least 0) |
-    | side | String | "head", "tail" or "relation": what of the triple is predicted |
+    | head, relation, tail | String or Int64 | triple, by labels or by ids (at least 0) |
+    | side | String | predicted part of the triple: "head", "tail" or "relation" |
     | optimistic, pessimistic | Int64 | 1-based ranks with ties counted for and against the target |
-    | candidates | Int64 | how many were ranked, the target among them |
-    | filtered | Boolean | optional; whether the other answers to its query left the candidates |
-    | bounded | Boolean | optional; whether the ranks are bounds of one that is not known, and not of ties |
+    | candidates | Int64 | number of ranked candidates, including the target |
+    | filtered | Boolean | optional; whether the query's other answers were removed from the candidates |
+    | bounded | Boolean | optional; whether the ranks are bounds of an unknown rank, not a result of ties |
     | averaged | Boolean | optional; whether only the mean of both ranks is known, the realistic rank |
     | model | String | optional |
     | seed | Int64 | optional |
     | weight | Float64 | optional; finite, at least 0, some above 0 |
-    | popularity | Int64 | optional; training triples in which the answer appears |
-    | relation_popularity | Int64 | optional; those of them with this relation |
+    | popularity | Int64 | optional; number of training triples that contain the answer |
+    | relation_popularity | Int64 | optional; number of these with the relation of the row |
     | category | String | optional; relation category, such as "1-N" |
-    | score | Float64 | optional; what the model gives the answer, larger is better; no NaN |
+    | score | Float64 | optional; score of the answer, larger is better; not NaN |
 
-    Other columns are kept as they are, and so is the order of rows and columns.
+    Other columns and the order of rows and columns are kept.
 
     Args:
-        table: a DataFrame of polars or pandas, a mapping of columns or a list of rows; or a `RankTable`,
-            whose frame is given back. Whole numbers may come as floats or text, such as 3.0 or "3"; what is
-            true or false, as the text "true" or "false" in any case; a side as H or Head. An index of
-            pandas is left out unless it has a name, and names of columns are found in capitals too (with a
-            UserWarning).
-        source: what messages call the table; a file's path.
+        table: DataFrame of polars or pandas, mapping of columns or list of rows; or a `RankTable`, whose
+            frame is returned. Whole numbers may be floats or text, such as 3.0 or "3"; booleans may be the
+            text "true" or "false" in any case; sides may be H or Head. An unnamed index of pandas is left
+            out, and column names in other cases are accepted (with a UserWarning).
+        source: name of the table in messages, such as the path of a file. Default "table".
 
     Raises:
-        ValueError: naming source, row (from 1), column and value: if a column is missing, the table is
+        ValueError: naming source, row (from 1), column and value, if a column is missing, the table is
             empty, an entry is missing, a rank is not a whole number in [1, candidates], the optimistic rank
-            is above the pessimistic one, a side is unknown, or another entry is not what its column says.
+            is above the pessimistic rank, a side is unknown, or another entry does not fit its column.
 
     Examples:
         >>> import polars as pl
@@ -193,9 +197,9 @@ def validated(table: object, *, source: str = "table") -> pl.DataFrame:
 
 
 def validated_at(table: object, *, source: str, place: Place, part: bool = False) -> pl.DataFrame:
-    """As `validated`, where `place` says where a row (from 0) stands, such as "ranks.csv, line 7".
+    """Validated frame, as from `validated`, where `place` names rows, such as "ranks.csv, line 7".
 
-    The weights of a `part` of a table may all be 0, and its labels stay categorical.
+    The weights of a `part` of a table may all be 0, and its labels may stay categorical.
     """
     if not isinstance(table, pl.DataFrame):
         raise ArgumentError("table", f"must be a polars DataFrame, got {table!r}.")
@@ -228,7 +232,7 @@ def validated_at(table: object, *, source: str, place: Place, part: bool = False
         if above.any():
             row = _first(above)
             called, given = cell(place, low, row), table[low][row]
-            if called.endswith("rank"):  # that both ranks were made of
+            if called.endswith("rank"):  # from which both ranks were made
                 mean = (table["optimistic"][row] + given) / 2
                 given = int(mean) if mean.is_integer() else mean
             raise ValueError(f"{called} must be at most {high} ({table[high][row]}), got {given!r}.")
@@ -236,7 +240,7 @@ def validated_at(table: object, *, source: str, place: Place, part: bool = False
 
 
 def require_columns(columns: Sequence[str], source: str, found: Iterable[str] | None = None) -> None:
-    """Raises ValueError if a column of rank tables is missing; `found` are those that the table came with."""
+    """ValueError if a column of rank tables is missing; the message shows `found`, the original columns."""
     if missing := [name for name in REQUIRED if name not in columns]:
         raise ValueError(
             f"{source}: no column {', '.join(missing)}; columns found: "
@@ -245,25 +249,25 @@ def require_columns(columns: Sequence[str], source: str, found: Iterable[str] | 
 
 
 def hint_of_ranks() -> str:
-    """How to say which columns hold ranks."""
-    return "`columns` says which columns hold ranks, as rank=NAME, or head_rank=NAME,tail_rank=NAME"
+    """Advice on naming the columns that hold ranks."""
+    return "`columns` names the columns that hold ranks, as rank=NAME or head_rank=NAME,tail_rank=NAME"
 
 
 def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
-    """What may be done about missing columns."""
+    """Advice about missing columns."""
     if {"rank", *WIDE} & set(columns) and {"optimistic", "pessimistic"} & set(missing):
         return f"; {TIES_UNKNOWN}"
     if missing == ["candidates"]:
         return "; `candidates` or a graph (`kg`) may give them"
     if missing == ["side"]:
-        return "; `columns` says which it is, as side=NAME; or of which side the ranks are, as tail_rank=NAME"
+        return "; `columns` names it, as side=NAME, or gives the side of the ranks, as tail_rank=NAME"
     if {"optimistic", "pessimistic"} <= set(missing) and not set(TRIPLE) & set(missing):
         return f"; {hint_of_ranks()}"
-    return "; `columns` says which columns they are, as head=subject"
+    return "; `columns` names the columns, as head=subject"
 
 
 def sides_spelled(column: pl.Series) -> pl.Series:
-    """A column of sides; H, t and Head, with spaces at their ends, as head and tail. Others stay."""
+    """Column of sides, with H, t and Head, also with outer spaces, as head and tail; other texts are kept."""
     if column.is_in((*SIDES, RELATION)).all():
         return column
     plain = column.str.strip_chars().str.to_lowercase().replace(_INITIALS)
@@ -272,27 +276,30 @@ def sides_spelled(column: pl.Series) -> pl.Series:
 
 
 def _first(bad: pl.Series) -> int:
+    """Index of the first true entry."""
     return int(bad.arg_true()[0])
 
 
 def _refuse(column: pl.Series, bad: pl.Series, must: str, place: Place) -> None:
-    """Raises ValueError naming the first row of `bad`, the column and what stands there."""
+    """ValueError naming the first row of `bad`, the column and the entry."""
     if bad.any():
         row = _first(bad)
         raise ValueError(f"{cell(place, column.name, row)} {must}, got {column[row]!r}.")
 
 
 def refuse_nulls(column: pl.Series, place: Place) -> None:
-    """Raises ValueError naming the first row in which the column has no entry."""
+    """ValueError naming the first row in which the column has no entry."""
     if column.null_count():
         raise ValueError(f"{cell(place, column.name, _first(column.is_null()))} is missing.")
 
 
 def _refuse_type(column: pl.Series, must: str, source: str) -> ValueError:
+    """ValueError for a column of the wrong type."""
     return ValueError(f"{source}: {column.name} must hold {must}, got values of type {column.dtype}.")
 
 
 def _label(column: pl.Series, source: str, place: Place, *, part: bool) -> pl.Series:
+    """Column of labels or ids, checked."""
     if column.dtype.is_integer():
         return whole_column(column, 0, source=source, place=place)
     if part and column.dtype in (pl.Categorical, pl.Enum):
@@ -302,6 +309,7 @@ def _label(column: pl.Series, source: str, place: Place, *, part: bool) -> pl.Se
 
 
 def _text(column: pl.Series, source: str, place: Place, must: str = "text") -> pl.Series:
+    """Column of text, checked."""
     refuse_nulls(column, place)
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         raise _refuse_type(column, must, source)
@@ -309,7 +317,7 @@ def _text(column: pl.Series, source: str, place: Place, must: str = "text") -> p
 
 
 def _numbers(column: pl.Series, must: str, source: str, place: Place) -> pl.Series:
-    """The column as Float64, none missing."""
+    """Column as Float64, without missing entries."""
     refuse_nulls(column, place)
     if not (column.dtype.is_numeric() or column.dtype == pl.String):
         raise _refuse_type(column, must, source)
@@ -321,7 +329,7 @@ def _numbers(column: pl.Series, must: str, source: str, place: Place) -> pl.Seri
 
 
 def _point(column: pl.Series, numbers: pl.Series) -> str:
-    """A hint where the first entry that is no number has a decimal comma."""
+    """Advice if the first entry that is not a number has a decimal comma."""
     commas = numbers.is_null().any() and re.fullmatch(
         r"\s*-?\d+,\d+\s*", str(column[_first(numbers.is_null())])
     )
@@ -329,7 +337,7 @@ def _point(column: pl.Series, numbers: pl.Series) -> str:
 
 
 def whole_column(column: pl.Series, low: int | None, *, source: str, place: Place) -> pl.Series:
-    """The column as Int64, every entry a whole number of at least `low`, given as number or as text."""
+    """Column as Int64, every entry a whole number of at least `low`, given as a number or as text."""
     must = "must be a whole number" + ("" if low is None else f" of at least {low}")
     refuse_nulls(column, place)
     if column.dtype.is_integer() or column.dtype == pl.String:
@@ -353,6 +361,7 @@ def whole_column(column: pl.Series, low: int | None, *, source: str, place: Plac
 
 
 def _weight(column: pl.Series, source: str, place: Place, *, part: bool) -> pl.Series:
+    """Column of weights, checked."""
     weights = _numbers(column, "numbers", source, place)
     _refuse(column, ~(weights.is_finite() & (weights >= 0)), "must be finite and at least 0", place)
     if not part and not (weights > 0).any():
@@ -361,13 +370,14 @@ def _weight(column: pl.Series, source: str, place: Place, *, part: bool) -> pl.S
 
 
 def _score(column: pl.Series, source: str, place: Place) -> pl.Series:
+    """Column of scores, checked."""
     scores = _numbers(column, "numbers", source, place)
     _refuse(column, scores.is_nan(), "must not be NaN", place)
     return scores
 
 
 def _flag(column: pl.Series, source: str, place: Place) -> pl.Series:
-    """The column as Boolean, given as such or as the text that CSV files have for it."""
+    """Column as Boolean, given as such or as text, as in CSV files."""
     refuse_nulls(column, place)
     if column.dtype == pl.Boolean:
         return column

@@ -1,4 +1,4 @@
-"""Ranking tasks as arrays: what the metrics are computed from."""
+"""Ranking tasks as arrays, from which metrics are computed."""
 
 from typing import Any, NamedTuple
 
@@ -11,10 +11,10 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.ranks.table import RANKS, RELATION, RankTable, validated
 
-# Up to here twice the sum of two ranks is a 32-bit integer.
+# Up to this rank, twice the sum of two ranks is a 32-bit integer.
 NARROW = 2**28
 MOST_CANDIDATES = 10**8
-"""Of one task: chance levels are sums over all its ranks."""
+"""Largest number of candidates of a task, because chance levels are sums over all its ranks."""
 
 
 class Tasks(NamedTuple):
@@ -22,17 +22,16 @@ class Tasks(NamedTuple):
 
     Attributes:
         optimistic: 1-based rank with ties counted for the target.
-        pessimistic: 1-based rank with ties counted against it.
-        candidates: number of candidates, the target among them.
-        weight: of the task in averages; None: all 1.
-        query: id from 0 up, without gaps, of the query (known entity, relation, side) that the task
-            belongs to: its ranks are not independent, whatever model or seed they are of. None: each task
-            is a query of its own.
-        popularity: training triples in which the answer appears; None if not known.
-        relation_popularity: those of them with the relation of the triple; None if not known.
-        ranking: id of the one list that the task is of: its query's under one model and seed. None: each
+        pessimistic: 1-based rank with ties counted against the target.
+        candidates: number of candidates, including the target.
+        weight: weight of the task in averages. None: all 1.
+        query: id from 0 without gaps of the task's query (known entity, relation, side). Ranks of one query
+            are not independent, whatever their model or seed. None: each task has its own query.
+        popularity: number of training triples that contain the answer; None if unknown.
+        relation_popularity: number of these with the relation of the triple; None if unknown.
+        ranking: id of the ranked list of the task, which is one query under one model and seed. None: each
             query has one list.
-        filtered: whether the other answers of its query left the candidates; None: they did.
+        filtered: whether the other answers of its query were removed from the candidates. None: they were.
     """
 
     optimistic: Int[np.ndarray, "n"]
@@ -47,13 +46,13 @@ class Tasks(NamedTuple):
 
     @property
     def tied(self) -> bool:
-        """Whether some task shares its score with other candidates."""
+        """Whether some target has the same score as other candidates."""
         same = self.optimistic is self.pessimistic
         return not same and bool((self.optimistic < self.pessimistic).any())
 
     @property
     def num_queries(self) -> int:
-        """How many queries the tasks belong to."""
+        """Number of queries of the tasks."""
         return len(self.optimistic) if self.query is None else int(self.query.max()) + 1
 
 
@@ -71,16 +70,16 @@ def tasks(
 
     Args:
         optimistic: 1-based ranks, ties counted for the target.
-        pessimistic: 1-based ranks, ties counted against it; those of `optimistic` when None (no ties).
-        candidates: a number of candidates for each task, or one for all; the target counts.
-        weight: of each task, finite and at least 0, some above; equal when None.
-        query: any whole number for each task, equal within a query; each task its own when None.
-        popularity: whole numbers from 0 up, or None.
-        relation_popularity: whole numbers from 0 up, or None.
+        pessimistic: 1-based ranks, ties counted against the target. Default: `optimistic` (no ties).
+        candidates: number of candidates of each task, or one for all; the target counts. Required.
+        weight: weight of each task, finite and at least 0, one above 0. Default: equal weights.
+        query: any whole number for each task, equal within a query. Default: each task has its own query.
+        popularity: whole numbers from 0 up. Default: unknown.
+        relation_popularity: whole numbers from 0 up. Default: unknown.
 
     Raises:
-        ValueError: naming the argument, if one has another length, a rank is not a whole number in
-            [1, candidates], an optimistic rank is above the pessimistic one, or a weight is no such number.
+        ValueError: naming the argument, if an array has another length, a rank is not a whole number in [1,
+            candidates], an optimistic rank is above the pessimistic rank, or a weight is invalid.
 
     Examples:
         >>> tasks([1, 4], [2, 4], 90).candidates.tolist()
@@ -90,7 +89,7 @@ def tasks(
     if low.ndim != 1:
         raise ArgumentError("optimistic", f"must have one axis, got an array of shape {low.shape}.")
     if candidates is None:
-        raise ArgumentError("candidates", "must be given: chance levels depend on it, got None.")
+        raise ArgumentError("candidates", "must be given, because chance levels depend on it, got None.")
 
     def column(name: str, value: ArrayLike, least: int) -> np.ndarray:
         array = _whole(name, value, least)
@@ -123,7 +122,7 @@ def tasks(
 
 
 def _whole(name: str, value: ArrayLike, least: int) -> np.ndarray:
-    """`value` as int64, without a copy where it is an array of them already."""
+    """`value` as int64, without a copy if it is such an array already."""
     if isinstance(value, np.ndarray) and value.dtype.kind == "i" and value.size:
         checks.require(name, value, value >= least, f"a whole number of at least {least}")
         return value.astype(np.int64, copy=False)  # sums of two small integers may not fit their type
@@ -131,7 +130,7 @@ def _whole(name: str, value: ArrayLike, least: int) -> np.ndarray:
 
 
 def weighed(tasks: Tasks) -> Tasks:
-    """The tasks that have some weight, because others say nothing; all of them if none has any."""
+    """Tasks with positive weight, because other tasks have no effect; all tasks if no weight is positive."""
     if tasks.weight is None or (kept := tasks.weight > 0).all() or not kept.any():
         return tasks
     columns = {
@@ -143,7 +142,7 @@ def weighed(tasks: Tasks) -> Tasks:
 
 
 def dense(codes: np.ndarray) -> np.ndarray:
-    """The codes renamed 0, 1, ... without gaps, in their order."""
+    """Codes renumbered 0, 1, ... without gaps, in their order."""
     narrow = np.int32 if len(codes) < 2**31 else np.int64
     largest = int(codes.max())
     # A table of small codes is cheaper than sorting them.
@@ -164,10 +163,10 @@ def dense(codes: np.ndarray) -> np.ndarray:
 
 
 def part_of(tasks: Tasks, where: slice | np.ndarray) -> Tasks:
-    """The tasks that `where`, a mask, a slice or an index array, chooses.
+    """Tasks that `where`, a mask, a slice or an index array, selects.
 
     Raises:
-        ValueError: if `tasks` is no Tasks.
+        ValueError: if `tasks` is not Tasks.
     """
     if not isinstance(tasks, Tasks):
         raise ArgumentError("tasks", f"must be Tasks, got {type(tasks).__name__}.")
@@ -181,9 +180,9 @@ def part_of(tasks: Tasks, where: slice | np.ndarray) -> Tasks:
 
 
 def _codes(*columns: pl.Series) -> tuple[list[np.ndarray], int]:
-    """Whole numbers from 0 up that tell the entries of the columns apart, in their order, and how many.
+    """Whole numbers from 0 for the distinct entries of the columns, in their order, and how many there are.
 
-    They depend on the entries alone, not on the order of the rows.
+    They depend only on the entries, not on the order of the rows.
     """
     if not columns[0].dtype.is_integer():
         entries = pl.concat([column.unique().rename("") for column in columns]).unique().sort()
@@ -198,12 +197,13 @@ def _codes(*columns: pl.Series) -> tuple[list[np.ndarray], int]:
 
 
 def _of_one(column: pl.Series) -> tuple[np.ndarray, int]:
+    """Codes of one column, and their number."""
     (codes,), count = _codes(column)
     return codes, count
 
 
 def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
-    """One code for each combination of the codes of several columns, in their order."""
+    """One code for each combination of the codes of several columns, in their order, and an upper bound."""
     codes, size = columns[0][0].astype(np.int64), columns[0][1]
     for more, count in columns[1:]:
         if size * count >= 2**62:
@@ -216,28 +216,28 @@ def _joined(*columns: tuple[np.ndarray, int]) -> tuple[np.ndarray, int]:
 
 
 def tasks_of(table: RankTable | pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
-    """The tasks of a rank table, and the rows that they come from.
+    """Tasks of a rank table, and the rows from which they come.
 
-    Tasks with the same side, relation and known entity are of one query, or, where relations are predicted,
-    those with the same head and tail; and under the same model and seed of one ranked list. Rows that say
-    the same thing twice, the same task with the same ranks, are one task with the sum of their weights. The
-    ids of queries do not depend on the order of the rows.
+    Tasks with the same side, relation and known entity (or, if relations are predicted, the same head and
+    tail) belong to one query, and with the same model and seed to one ranked list. Repeated rows, the same
+    task with the same ranks, are one task with the sum of their weights. The ids of queries do not depend on
+    the order of the rows.
 
     Args:
-        table: a rank table (`owkg.ranks`); checked.
+        table: rank table (`owkg.ranks`); it is validated.
 
     Returns:
         Tasks, and the table with one row for each of them.
 
     Raises:
-        ValueError: as `owkg.ranks.validated`, if two rows rank one task of one model and seed differently, or
-            one has too many candidates.
+        ValueError: as `owkg.ranks.validated`; if two rows rank one task of one model and seed differently, or
+            a task has too many candidates.
     """
     table = validated(table)
     for row in (table["candidates"] > MOST_CANDIDATES).arg_true().head(1):
         raise ValueError(
-            f"row {row + 1}: candidates must be at most {MOST_CANDIDATES:,}, as chance levels are sums over "
-            f"all ranks; got {table['candidates'][row]:,}."
+            f"row {row + 1}: candidates must be at most {MOST_CANDIDATES:,}, because chance levels are sums "
+            f"over all ranks, got {table['candidates'][row]:,}."
         )
     (heads, tails), count = _codes(table["head"], table["tail"])
     is_tail = (table["side"] == "tail").to_numpy()
@@ -246,7 +246,7 @@ def tasks_of(table: RankTable | pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
     known, answer = np.where(is_tail, heads, tails), np.where(is_tail, tails, heads)
     given, side = _of_one(table["relation"]), (is_tail, 2)
     if (here := (table["side"] == RELATION).to_numpy()).any():
-        # Relation and tail change places.
+        # Relation and tail are swapped.
         known, answer = np.where(here, heads, known), np.where(here, given[0], answer)
         count = max(count, given[1])
         given, side = (np.where(here, tails, given[0]), count), (is_tail + 2 * here, 3)
@@ -275,12 +275,12 @@ def tasks_of(table: RankTable | pl.DataFrame) -> tuple[Tasks, pl.DataFrame]:
 
 # Columns that tell runs apart.
 _RUN = ("model", "seed")
-# Columns that are made here, whatever a table calls so.
+# Columns that are made here, even if a table has columns with these names.
 _IDS = ("query", "ranking")
 
 
 def _merged(table: pl.DataFrame, ids: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The table with repeated rows as one, their weights added, and the ids of each row."""
+    """Table with repeated rows merged and their weights added, and the ids of each row."""
     weight = pl.col("weight") if "weight" in table.columns else pl.lit(1.0).alias("weight")
     task = ["_ranking", "_answer"]
     same = [*task, "optimistic", "pessimistic", "candidates"] + ["score"] * ("score" in table.columns)

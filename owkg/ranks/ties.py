@@ -1,4 +1,4 @@
-"""One rank out of the optimistic and the pessimistic one: their mean, or a seeded draw."""
+"""Single ranks from the optimistic and the pessimistic rank: their mean, or a random draw."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,7 +9,7 @@ from owkg.keys import Seed, generator
 
 
 def realistic(optimistic: ArrayLike, pessimistic: ArrayLike) -> np.ndarray:
-    """The realistic rank: the mean of the optimistic and the pessimistic one, so ending in .0 or .5.
+    """Realistic rank: the mean of the optimistic and the pessimistic rank, which ends in .0 or .5.
 
     Args:
         optimistic, pessimistic: 1-based ranks of one shape, optimistic at most pessimistic.
@@ -31,11 +31,11 @@ def realistic(optimistic: ArrayLike, pessimistic: ArrayLike) -> np.ndarray:
 def random_ranks(key: Seed, optimistic: ArrayLike, pessimistic: ArrayLike) -> np.ndarray:
     """Ranks drawn uniformly from the whole numbers optimistic, ..., pessimistic: ties broken at random.
 
-    Each draw takes 128 random bits modulo the number of tied ranks, so no rank's probability is off by
-    more than 2^-64 of itself. Ties are broken independently in each row.
+    Each draw takes 128 random bits modulo the number of tied ranks, so that the probability of a rank has a
+    relative error of at most 2^-64. Ties are broken independently in each row.
 
     Args:
-        key: a seed, or a key of `jax.random.key`. Equal keys and ranks give equal results.
+        key: seed, or key of `jax.random.key`. Equal keys and ranks give equal results.
         optimistic, pessimistic: 1-based ranks of one shape, optimistic at most pessimistic.
 
     Returns:
@@ -54,6 +54,7 @@ def random_ranks(key: Seed, optimistic: ArrayLike, pessimistic: ArrayLike) -> np
 
 
 def _bounds(optimistic: ArrayLike, pessimistic: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Both ranks, checked."""
     low = checks.integer("optimistic", optimistic, 1)
     high = checks.integer("pessimistic", pessimistic, 1)
     if low.shape != high.shape:

@@ -29,24 +29,24 @@ def read_tables(
     needed_by: str | None = None,
     names: Sequence[str] | None = None,
 ) -> list[RankTable | RankDataset]:
-    """The rank tables of some files; of several, each row names its model, the file's where it has none.
+    """Rank tables of some files; with several files, rows without a column model get the name of their file.
 
-    Folders and patterns that are too large to be read at once stay datasets.
-
-    Warns (UserWarning) where a table has other numbers of candidates than the graph gives it.
+    Folders and patterns that are too large to be read at once stay datasets. Issues a UserWarning if the
+    numbers of candidates in a table differ from those of the graph.
 
     Args:
-        files: of `owkg.ranks.read_ranks`.
-        graph: adds popularity and category, and candidates where they lack; None: nothing is added.
-        shares: of `owkg.ranks.reweight.reweighted`: by relation, or "uniform"; None: no weights.
-        reading: what is said of the tables.
-        needed_by: an argument that needs all ranks in memory; None: there is none.
-        names: of the models, one for each file, whatever their column model says; None: as they say.
+        files: paths, as for `owkg.ranks.read_ranks`.
+        graph: knowledge graph that adds popularity and category, and missing candidates. Default: nothing is
+            added.
+        shares: shares of relations, as for `owkg.ranks.reweight.reweighted`, or "uniform". Default: no
+            weights.
+        reading: options for the tables.
+        needed_by: argument that needs all ranks in memory. Default: none.
+        names: name of the model of each file, in place of its column model. Default: the column model.
 
     Raises:
-        ValueError: beginning with the file, if it is no rank table or not of the graph, or holds several
-            models where one name is given; naming `needed_by`,
-            if there is not the memory.
+        ValueError: beginning with the file, if it is not a rank table or not of the graph, or holds several
+            models although one name is given; naming `needed_by`, if there is not enough memory.
     """
     tables: list[RankTable | RankDataset] = []
     datasets = {
@@ -59,7 +59,7 @@ def read_tables(
             of = datasets[path]
             other = [one for one in of.unique("model") if one not in (None, name)] if names else []
             if other:
-                text = f"is read in parts, whose column model has {other[0]!r}; it cannot be called {name!r}"
+                text = f"is read in parts and has {other[0]!r} in column model; it cannot be named {name!r}"
                 raise ValueError(f"{path}: {text}.")
             called = (names is not None or len(files) > 1) and "model" not in of.columns
             tables.append(of.called(name) if called else of)
@@ -77,20 +77,21 @@ def read_tables(
             if different:
                 warnings.warn(
                     f"{path}: {different:,} of {len(table):,} tasks have another number of candidates than "
-                    f"the graph filtered by {_filters(splits)} gives them.",
+                    f"in the graph filtered by {_filters(splits)}.",
                     stacklevel=2,
                 )
         if read.about.get("lists") == "partial":
             warnings.warn(
-                f"{path}: is of partial lists: optimistic and pessimistic ranks are the best and the worst "
-                "that may be, and those between are none of a list. owkg ranks generated has their metrics.",
+                f"{path}: holds partial lists, so that optimistic and pessimistic ranks are the best and the "
+                "worst possible ranks, and ranks between them are not known. owkg ranks generated has their "
+                "metrics.",
                 stacklevel=2,
             )
         if shares is not None:
             table = reweighted(RankTable.trusted(table), None if shares == "uniform" else shares)
         if names is not None and "model" in table.columns and table["model"].n_unique() > 1:
             count = table["model"].n_unique()
-            raise ValueError(f"{path}: holds {count} models, which one name, {name!r}, cannot rename.")
+            raise ValueError(f"{path}: holds {count} models, which cannot all be named {name!r}.")
         if names is not None or (len(files) > 1 and "model" not in table.columns):
             table = table.with_columns(model=pl.lit(name))
         tables.append(RankTable.trusted(table, read.about))
@@ -99,7 +100,7 @@ def read_tables(
 
 
 def whole_needed(reading: TableReading, datasets: Iterable[RankDataset]) -> str | None:
-    """What needs all ranks of datasets in memory: ids, or a graph that gives candidates; None: nothing."""
+    """Argument that needs all ranks of datasets in memory: ids, or a graph that gives candidates; or None."""
     if reading.ids:
         return "ids"
     return "graph" if any(one.lacks_candidates for one in datasets) else None
@@ -108,17 +109,17 @@ def whole_needed(reading: TableReading, datasets: Iterable[RankDataset]) -> str 
 def by_model(
     files: Sequence[Path], tables: Sequence[RankTable | RankDataset]
 ) -> tuple[list[Path], list[RankTable | RankDataset]]:
-    """The tables, those whose models are the same as one: their seeds stand in several files.
+    """Rank tables in which tables of one model, with different seeds in several files, are joined.
 
     Args:
-        files: of the tables.
-        tables: of `read_tables`.
+        files: files of the tables.
+        tables: tables from `read_tables`.
 
     Returns:
-        (the first file of each table, tables).
+        First file of each table, and the tables.
 
     Raises:
-        ValueError: naming two files, if both have a model, and not other seeds of it.
+        ValueError: naming two files, if both have a model, but not with different seeds.
     """
     paths: list[Path] = []
     found: list[RankTable | RankDataset] = []
@@ -133,13 +134,14 @@ def by_model(
             continue
         named, before = f"the model {min(models[at] & own)!r}", found[at]
         if isinstance(before, RankDataset) or isinstance(table, RankDataset):
-            raise ValueError(f"{path}: {named} is in {paths[at]} too, and is too large to be put together.")
+            raise ValueError(f"{path}: {named} is in {paths[at]} too, and is too large to be joined.")
         found[at] = with_more_seeds(before, table, named, paths[at], path)
         models[at] |= own
     return paths, found
 
 
 def _models(table: RankTable | RankDataset) -> set[str]:
+    """Names of the models in a table."""
     if isinstance(table, RankDataset):
         return set(table.unique("model")) - {None}
     return set(table.frame["model"].unique()) if "model" in table.frame.columns else set()
@@ -150,12 +152,12 @@ def read_datasets(
     names: Sequence[str] | None = None,
     reading: TableReading = PLAIN,
 ) -> list[RankDataset]:
-    """The datasets in folders, patterns or files, each with a model, called as `read_tables` does.
+    """Datasets in folders, patterns or files, each with a model, named as by `read_tables`.
 
     Args:
-        sources: of `RankDataset.of`.
-        names: of their models; None: those of the files where they have no column model.
-        reading: what is said of those that are paths.
+        sources: sources, as for `RankDataset.of`.
+        names: names of the models. Default: their column model, or the file.
+        reading: options for sources that are paths.
 
     Raises:
         ValueError: as `RankDataset.of`; if two have a model in common, or a column model has another name.
@@ -166,14 +168,14 @@ def read_datasets(
         if "model" not in found[i].columns:
             found[i] = found[i].called(name)
         elif names is not None and (other := [one for one in found[i].unique("model") if one != name]):
-            raise ValueError(f"{paths[i]}: is called {name!r}, and its column model has {other[0]!r}.")
+            raise ValueError(f"{paths[i]}: is named {name!r}, but its column model has {other[0]!r}.")
     if len(found) > 1:
         _refuse_shared(paths, [set(one.unique("model")) for one in found])
     return found
 
 
 def file_names(files: Sequence[Path]) -> list[str]:
-    """What the models of files are called that do not say it: their names without endings, if different."""
+    """Default names of the models of files: file names without endings, or paths if these are not unique."""
     stems = [path.name.partition(".")[0] or path.name for path in files]
     return [
         stem if stems.count(stem) == 1 and path.exists() else str(path)
@@ -192,7 +194,7 @@ def _refuse_shared(files: Sequence[Path], models: Sequence[set[str]]) -> None:
 def _warn_unknown(
     shares: Mapping[str, float] | Literal["uniform"] | None, tables: Sequence[RankTable | RankDataset]
 ) -> None:
-    """Warns of shares of relations that no table has."""
+    """Issues a warning about shares of relations that no table has."""
     if isinstance(shares, Mapping):
         own = (t.frame["relation"].cast(pl.String).unique() for t in tables if isinstance(t, RankTable))
         unknown = set(shares).difference(*own)
@@ -205,11 +207,12 @@ def _warn_unknown(
 
 
 def _filters(splits: list[str] | None) -> str:
+    """Names of the splits that filter, for messages."""
     return "train, valid, test and the table's own answers" if splits is None else ", ".join(splits) or "none"
 
 
 def read_shares(path: Path) -> dict[str, float]:
-    """Relation and share of each line of a file, with a tab between them.
+    """Share of each relation, from a file of lines of relation, tab and share.
 
     Raises:
         ValueError: beginning with the file and the line.
@@ -223,7 +226,7 @@ def read_shares(path: Path) -> dict[str, float]:
             value = -1.0
         if not relation or not 0 <= value < float("inf") or relation in shares:
             raise ValueError(
-                f"{path}, line {number}: must be a relation, each once, a tab and a share of at least 0, "
+                f"{path}, line {number}: must be a new relation, a tab and a share of at least 0, "
                 f"got {line!r}."
             )
         shares[relation] = value

@@ -1,4 +1,4 @@
-"""Ranks of triples with an entity or a relation that the model has never seen."""
+"""Ranks of triples with an entity or a relation that the model has not seen."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ UNSEEN = ("error", "drop", "last")
 
 
 def unseen_checked(unseen: object) -> str:
-    """`unseen` if it says what becomes of triples that a model has never seen; ValueError otherwise."""
+    """`unseen` if it names a treatment of unseen triples; ArgumentError otherwise."""
     if unseen not in UNSEEN:
         raise ArgumentError("unseen", f"must be one of {', '.join(UNSEEN)}, got {unseen!r}.")
     return unseen
@@ -22,7 +22,7 @@ def unseen_checked(unseen: object) -> str:
 def about_unseen(
     graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray, unseen: str
 ) -> dict[str, Any]:
-    """What a rank table says of what the model has never seen; `triples` are those of the evaluated split."""
+    """Record for a rank table of what the model has not seen: entities, relations and triples of a split."""
     return {
         "policy": unseen,
         "entities": graph.num_entities - seen.num_entities,
@@ -41,17 +41,17 @@ def is_seen(graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray) ->
 def last_ranks(
     graph: KnowledgeGraph, seen: KnowledgeGraph, triples: np.ndarray, side: str, facts: np.ndarray | None
 ) -> Ranks:
-    """The last rank for each triple: behind all candidates, tied with none.
+    """Last rank for each triple: below all candidates, without ties.
 
-    Candidates are the entities that the model has seen, but for the other known answers of the query; and
-    the answer itself, seen or not.
+    Candidates are the entities that the model has seen, except the other known answers of the query, and the
+    answer itself, seen or not.
 
     Args:
-        graph: that the ids of the triples are of.
-        seen: the part of it that the model has seen.
-        triples: int [triples, 3].
-        side: that is asked for.
-        facts: whose answers leave the candidates; None: none do.
+        graph: knowledge graph of the ids.
+        seen: part of it that the model has seen.
+        triples: ids, int [triples, 3].
+        side: predicted side.
+        facts: triples whose answers are removed from the candidates. None: no filtering.
     """
     answer = 2 if side == "tail" else 0
     of_entity, _ = seen_ids(graph, seen.entities, seen.relations)

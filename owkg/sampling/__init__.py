@@ -1,4 +1,4 @@
-"""Open-world benchmarks out of closed worlds: some facts go missing, some train, the rest is asked for."""
+"""Open-world benchmarks sampled from closed worlds: missing facts, training facts and test queries."""
 
 from owkg.openworld import RelationBased
 from owkg.sampling.card import MISSING_MODELS, describe

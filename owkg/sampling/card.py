@@ -1,4 +1,4 @@
-"""The benchmark card: what an open world is, in numbers for programs."""
+"""Benchmark card of an open world, in numbers for programs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,26 +21,29 @@ MISSING_MODELS: dict[str, type[FactModel]] = {
     "popularity": PopularityBased,
 }
 
-# Filtered by train, valid and the split itself, as `owkg rank` does where nothing else is said. The score
-# tells `owkg compare --qrels` the order of answers of equal rank.
+# The default filter of `owkg rank` is train, valid and the split itself. `owkg compare --qrels` needs the
+# score to order answers of equal rank.
 _COMMAND = "owkg rank run --kg . --split test_{name} --queries queries.tsv --score --out {name}.parquet"
 
 
 def describe(world: OpenWorld) -> dict[str, Any]:
-    """Everything that the card says of one world, as plain numbers, ready for JSON.
+    """Contents of the card of one world, as plain numbers, ready for JSON.
 
     Returns:
-        - `sampling_parameters`: the arguments of `sample`, the missing-fact model by name with its parameter.
-        - `counts`: `facts`, `entities`, `relations` of the closed world. `untrained`: how many `entities` and
-          `relations` have no training fact.
-        - `splits`: facts by set; sets without facts have no file.
+        - `parameters`: arguments of `sample`, with the missing-fact model by name with its parameter.
+        - `counts`: `facts`, `entities`, `relations` of the closed world. `untrained`: number of `entities`
+          and `relations` without a training fact.
+        - `splits`: number of facts by set; sets without facts have no file.
         - `density`: `expected`, `realised`. `alpha`: `expected`, `deviation`, `realised`, `z`.
-        - `queries`: `eligible`, `drawn`, `tail`, `head`; and of `full`, `sparse` and `train` answers a query
-          `mean`, `min`, `quartile_1`, `median`, `quartile_3`, `max`.
-        - `relation_categories`: by category, `relations` and `facts` of the training set; "" is none.
-        - `relations`: of each, its `category`, facts by part, `alpha` and `z` (None without full-test facts).
-        - `commands`: that evaluate a model on the `sparse` and the `full` test, in the world's folder.
-        - `notes`: on labels that some tool cannot take.
+        - `queries`: `eligible`, `drawn`, `tail`, `head`; and for the answers of a query in `full`, `sparse`
+          and `train`: `mean`, `min`, `quartile_1`, `median`, `quartile_3`, `max`.
+        - `relation_categories`: numbers of `relations` and `facts` of the training set by category; "" is
+          none.
+        - `relations`: for each relation its `category`, facts by part, `alpha` and `z` (None without
+          full-test facts).
+        - `commands`: commands that evaluate a model on the `sparse` and the `full` test, in the world's
+          folder.
+        - `notes`: notes on labels that some tool cannot read.
     """
     train = world.train
     categories = relation_categories(train, len(world.relations))
@@ -74,34 +77,36 @@ def describe(world: OpenWorld) -> dict[str, Any]:
 
 
 def sampling_parameters(design: SamplingDesign) -> dict[str, Any]:
-    """The arguments of `sample` as plain values."""
+    """Arguments of `sample` as plain values."""
     names = {model: name for name, model in MISSING_MODELS.items()}
     missing = {"model": names[type(design.missing)]} | asdict(design.missing)
     return design._asdict() | {"missing": missing}
 
 
 def shared_queries(worlds: Sequence[OpenWorld]) -> int:
-    """How many queries were drawn in every one of `worlds`."""
+    """Number of queries that were drawn in every one of `worlds`."""
     drawn = [set(zip(*(q.tolist() for q in world.queries[:3]), strict=True)) for world in worlds]
     return len(set.intersection(*drawn))
 
 
 def _label_notes(world: OpenWorld) -> list[str]:
-    """What users of some tools should know about the labels, one sentence each."""
+    """Notes on labels for users of some tools, one sentence each."""
     labels = pl.concat([pl.Series(world.entities), pl.Series(world.relations)])
     notes = {
         r"\s": "labels hold white space: trec_eval cannot read them in qrels, owkg can",
-        '^"': "labels begin with a quotation mark, which PyKEEN's reader takes for its own",
+        '^"': "labels begin with a quotation mark, which PyKEEN's reader takes as its own",
     }
     counts = {what: int(labels.str.contains(pattern).sum()) for pattern, what in notes.items()}
     return [f"{count:,} {what}." for what, count in counts.items() if count]
 
 
 def _zeros(counts: np.ndarray) -> int:
+    """Number of zeros."""
     return int(np.count_nonzero(counts == 0))
 
 
 def _queries(queries: SampledQueries, eligible: int) -> dict[str, Any]:
+    """Numbers of queries, and distributions of the numbers of their answers."""
     sides = {"tail": queries.asks_tail, "head": ~queries.asks_tail}
     counts = {"eligible": eligible, "drawn": len(queries.entity)}
     counts |= {side: int(np.count_nonzero(mask)) for side, mask in sides.items()}
@@ -109,12 +114,14 @@ def _queries(queries: SampledQueries, eligible: int) -> dict[str, Any]:
 
 
 def _spread(counts: np.ndarray) -> dict[str, float]:
+    """Mean, quartiles and extremes."""
     names = ("min", "quartile_1", "median", "quartile_3", "max")
     quantiles = np.quantile(counts, [0, 0.25, 0.5, 0.75, 1]).tolist()
     return {"mean": float(counts.mean())} | dict(zip(names, quantiles, strict=True))
 
 
 def _relations(world: OpenWorld, categories: np.ndarray) -> dict[str, dict[str, Any]]:
+    """Category, facts by part, and alpha of each relation."""
     cell = world.facts[:, 1].astype(np.int64) * len(PARTS) + world.part
     shape = (len(world.relations), len(PARTS))
     counts = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)

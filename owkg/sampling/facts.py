@@ -1,4 +1,4 @@
-"""A closed world from one file: its facts, each once, in an order that the order of lines does not change."""
+"""Closed worlds from single files: distinct facts in an order that does not depend on the lines."""
 
 import warnings
 from os import PathLike
@@ -29,20 +29,21 @@ from owkg.kg.triples import COLUMNS
 
 
 def read_facts(path: StrPath, *, columns: str | None = None) -> KnowledgeGraph:
-    """Reads a closed world: a file of facts, taken to be all that is true.
+    """Closed world from a file of facts, which are taken as all that is true.
 
     Args:
-        path: of lines head, relation, tail, separated by tabs (in `.csv` by commas or semicolons), without a
-            header, `.gz` or not; or a `.parquet` file with these columns of text.
-        columns: of lines in another order, such as "head,tail,relation"; or the names of the columns in a
-            header line, such as "head=subject,relation=predicate,tail=object", others being left out.
+        path: file with lines of head, relation, tail, separated by tabs (in `.csv` by commas or semicolons),
+            without a header, possibly with .gz; or a `.parquet` file with these columns of text.
+        columns: order of the columns, such as "head,tail,relation"; or their names in a header line, such as
+            "head=subject,relation=predicate,tail=object", in which case other columns are left out. Default:
+            head, relation, tail without a header.
 
     Returns:
-        A graph with one split, "facts", ids in the order of the labels (by code point), facts sorted, each
-        once. A warning tells how many lines repeat an earlier one.
+        Graph with one split, "facts", whose ids follow the labels (by code point) and whose facts are sorted
+        and distinct. A warning counts lines that repeat an earlier one.
 
     Raises:
-        ValueError: if a line is malformed, blank or not UTF-8, beginning with the file and the line; or if
+        ValueError: beginning with the file and the line, if a line is malformed, blank or not UTF-8; or if
             there is no fact.
         OSError: if the file cannot be opened.
     """
@@ -74,7 +75,7 @@ def read_facts(path: StrPath, *, columns: str | None = None) -> KnowledgeGraph:
 def sorted_facts(
     triples: Int32[np.ndarray, "triples 3"], num_entities: int, num_relations: int
 ) -> Int32[np.ndarray, "facts 3"]:
-    """The distinct triples, sorted by head, relation and tail.
+    """Distinct triples, sorted by head, relation and tail.
 
     Examples:
         >>> sorted_facts(np.array([[1, 0, 0], [0, 0, 1], [1, 0, 0]], np.int32), 2, 1).tolist()
@@ -84,11 +85,12 @@ def sorted_facts(
 
 
 def _sorted(columns: list[np.ndarray], num_entities: int, num_relations: int) -> np.ndarray:
+    """Distinct facts, sorted, from columns of ids."""
     if num_entities**2 * num_relations >= 2**63:
         sizes = f"{num_entities} entities and {num_relations} relations"
-        raise ValueError(f"a fact must have a number below 2^63, and there are {sizes}.")
+        raise ValueError(f"entities^2 * relations must be below 2^63, got {sizes}.")
     head, relation, tail = columns
-    # One number a fact sorts several times faster than three.
+    # One number for each fact sorts several times faster than three.
     key = np.sort((head.astype(np.int64) * num_relations + relation) * num_entities + tail)
     key = key[np.diff(key, prepend=-1) > 0]
     facts = np.empty((len(key), 3), np.int32)
@@ -100,6 +102,7 @@ def _sorted(columns: list[np.ndarray], num_entities: int, num_relations: int) ->
 
 
 def _text(path: Path, named: Layout) -> pl.DataFrame:
+    """Facts of a text file."""
     if named.name is not None or path.name.removesuffix(".gz").endswith(".csv"):
         return _columns(path, named)
     schema: dict[str, pl.DataType] = {column: pl.String() for column in COLUMNS}
@@ -111,7 +114,7 @@ def _text(path: Path, named: Layout) -> pl.DataFrame:
     except pl.exceptions.PolarsError:
         frame = pl.DataFrame(schema=schema)
     if frame.is_empty() or sum(frame.null_count().row(0)):
-        # Slower, and able to say which line is wrong; empty lines at the end are not.
+        # This is slower, but names the line that is wrong; empty lines at the end are allowed.
         lines = read_lines(path)
         columns_of(path, lines[0], named, option="columns")  # a header line of other columns is an error
         frame = split_labels(path, lines)
@@ -119,7 +122,7 @@ def _text(path: Path, named: Layout) -> pl.DataFrame:
 
 
 def _columns(path: Path, named: Layout) -> pl.DataFrame:
-    """The facts of a file whose columns have an order or names of their own."""
+    """Facts of a file whose columns have their own order or names."""
     line, after = first_line(read_blocks(path))
     columns = columns_of(path, line, named, option="columns")
     if CLASS in columns.names:
@@ -137,6 +140,7 @@ def _columns(path: Path, named: Layout) -> pl.DataFrame:
 
 
 def _parquet(path: Path) -> pl.DataFrame:
+    """Facts of a Parquet file."""
     frame = read_parquet(path)
     texts = (pl.String, pl.Categorical, pl.Enum)
     if sorted(frame.columns) != sorted(COLUMNS) or not all(isinstance(t, texts) for t in frame.dtypes):

@@ -1,4 +1,4 @@
-"""The files of an open world: labelled triples, id maps, queries and qrels; layouts of OpenKE and LibKGE."""
+"""Files of an open world: labelled triples, id maps, queries and qrels; layouts of OpenKE and LibKGE."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,30 +12,30 @@ from owkg.kg.triples import labelled, triple_frame
 from owkg.sampling.queries import answers
 from owkg.sampling.sample import OpenWorld
 
-# Beside the labelled files, each in a folder of its name.
+# Layouts in addition to the labelled files, each in a folder of its name.
 LAYOUTS = ("openke", "libkge")
-# Neither loader survives a validation set without triples: OpenKE reads outside its arrays, LibKGE
-# needs two lines to see a table.
+# Number of triples that replace an empty validation set, because neither loader accepts one: OpenKE reads
+# outside its arrays, and LibKGE needs two lines to see a table.
 _STAND_IN = 2
 
 
 def splits(world: OpenWorld) -> dict[str, np.ndarray]:
-    """The sets of facts by the names of their files; one that has no facts is not there."""
+    """Sets of facts by the names of their files, without empty sets."""
     names = ("train", "valid", "test_sparse", "test_full", "missing")
     return {name: facts for name in names if len(facts := getattr(world, name))}
 
 
 def write_columns(table: pl.DataFrame, path: Path, *, header: bool = False) -> None:
-    """Writes lines of columns, separated by tabs."""
+    """Writes columns as lines, separated by tabs."""
     table.write_csv(path, include_header=header, separator="\t", quote_style="never")
 
 
 def query_table(world: OpenWorld) -> pl.DataFrame:
-    """The drawn queries.
+    """Drawn queries.
 
     Returns:
-        Columns query ("head|relation|?" or "?|relation|tail"), side (that is asked for), entity,
-        relation, full, sparse, train (how many answers are in the full test, the sparse test, training).
+        Columns query ("head|relation|?" or "?|relation|tail"), side (the side asked for), entity, relation,
+        and full, sparse, train (numbers of answers in the full test, the sparse test and training).
     """
     queries = world.queries
     table = pl.DataFrame(
@@ -52,10 +52,11 @@ def query_table(world: OpenWorld) -> pl.DataFrame:
 
 
 def write_judged_files(world: OpenWorld, folder: Path) -> None:
-    """Writes `queries.tsv`; `queries_sparse.txt`, `queries_full.txt`; `qrels_sparse.txt`, `qrels_full.txt`.
+    """Writes `queries.tsv`, and `queries_*.txt` and `qrels_*.txt` for the sparse and the full test.
 
-    `queries_*` are the test facts that answer a drawn query, each once; `qrels_*` are judgements as in
-    TREC, lines of query, 0, answer, 1, separated by tabs.
+    `queries_sparse.txt` and `queries_full.txt` are the test facts that answer a drawn query, each once.
+    `qrels_sparse.txt` and `qrels_full.txt` are TREC judgements, lines of query, 0, answer, 1, separated by
+    tabs.
     """
     table = query_table(world)
     write_columns(table, folder / "queries.tsv", header=True)
@@ -86,9 +87,9 @@ def write_labelled_files(world: OpenWorld, folder: Path) -> None:
 
 
 def write_openke_files(world: OpenWorld, folder: Path) -> None:
-    """Writes OpenKE's files, the test set being the sparse one, and `type_constrain.txt`.
+    """Writes OpenKE's files, with the sparse test as the test set, and `type_constrain.txt`.
 
-    The types are those of the known facts: the heads and tails that each relation has among them.
+    The types are the heads and tails that each relation has among the known facts.
     """
     graph = KnowledgeGraph(world.entities, world.relations, _with_stand_in(world))
     write_openke(graph, folder)
@@ -110,7 +111,7 @@ def write_openke_files(world: OpenWorld, folder: Path) -> None:
 
 
 def write_libkge_files(world: OpenWorld, folder: Path) -> None:
-    """Writes LibKGE's files, the test set being the sparse one, and `dataset.yaml`."""
+    """Writes LibKGE's files, with the sparse test as the test set, and `dataset.yaml`."""
     folder.mkdir()
     lines = ["dataset:", f"  num_entities: {len(world.entities)}", f"  num_relations: {len(world.relations)}"]
     for kind, labels in (("entity", world.entities), ("relation", world.relations)):
@@ -124,10 +125,11 @@ def write_libkge_files(world: OpenWorld, folder: Path) -> None:
 
 
 def _with_stand_in(world: OpenWorld) -> dict[str, np.ndarray]:
-    """The sets that other tools know; where no fact validates, the first training facts stand in."""
+    """Sets that other tools know; the first training facts replace an empty validation set."""
     valid = world.valid if len(world.valid) else world.train[:_STAND_IN]
     return {"train": world.train, "valid": valid, "test": world.test_sparse, "test_full": world.test_full}
 
 
 def _write_ids(labels: Sequence[str], path: Path) -> None:
+    """Writes lines of id and label."""
     write_columns(pl.DataFrame({"id": range(len(labels)), "label": labels}), path)

@@ -1,4 +1,4 @@
-"""The queries of a closed world: how many answers of each are in which part, and which ones are drawn."""
+"""Queries of a closed world: the numbers of their answers in each part, and the drawn ones."""
 
 from typing import NamedTuple
 
@@ -6,18 +6,18 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64
 
 PARTS = ("train", "valid", "test_sparse", "missing")
-"""What becomes of a fact: its part is the number of its name."""
+"""Parts of the facts; the part of a fact is the index of its name."""
 
 TRAIN, VALID, SPARSE, MISSING = range(len(PARTS))
 
 
 class SampledQueries(NamedTuple):
-    """Queries (head, relation, ?) and (?, relation, tail), with the number of their answers.
+    """Queries (head, relation, ?) and (?, relation, tail), with the numbers of their answers.
 
     Attributes:
-        asks_tail: whether it is the tail that is asked for.
-        entity, relation: ids that are given.
-        full, sparse, train: answers in the full test, the sparse test, the training set.
+        asks_tail: whether the tail is asked for.
+        entity, relation: ids of the known entity and the relation.
+        full, sparse, train: numbers of answers in the full test, the sparse test and the training set.
     """
 
     asks_tail: Bool[np.ndarray, "queries"]
@@ -35,14 +35,14 @@ def all_queries(
     *,
     both_sides: bool,
 ) -> SampledQueries:
-    """Every query that some of the sorted facts answers: for tails in their order, then for heads."""
+    """Queries that some of the sorted facts answers, sorted: first queries for tails, then for heads."""
     asks_tail = (True, False) if both_sides else (True,)
     sides = [_one_side(facts, part, num_relations, tail) for tail in asks_tail]
     return SampledQueries(*(np.concatenate(columns) for columns in zip(*sides, strict=True)))
 
 
 def eligible(queries: SampledQueries, min_answers: int) -> Bool[np.ndarray, "queries"]:
-    """Which queries have at least `min_answers` full-test answers and at least one sparse-test answer."""
+    """Whether each query has at least `min_answers` full-test answers and at least one sparse-test answer."""
     return (queries.full >= min_answers) & (queries.sparse >= 1)
 
 
@@ -53,12 +53,13 @@ def drawn(
     min_answers: int,
     num_queries: int | None,
 ) -> SampledQueries:
-    """The eligible queries of the smallest `priority`, a random number each, in the order of `queries`.
+    """Eligible queries with the smallest `priority`, in the order of `queries`.
 
-    So where priorities are shared, equal queries are drawn from similar worlds. `num_queries`: None for all.
+    Priorities are random numbers, one for each query. If they are shared between similar worlds, mostly equal
+    queries are drawn. None for `num_queries` draws all.
 
     Raises:
-        ValueError: if too few are eligible; it says how many are, and which `min_answers` has enough.
+        ValueError: if too few queries are eligible, with their number and a `min_answers` that leaves enough.
     """
     can = np.flatnonzero(eligible(queries, min_answers))
     if len(can) < (num_queries or 1):
@@ -70,7 +71,7 @@ def drawn(
 def answers(
     facts: Int32[np.ndarray, "facts 3"], queries: SampledQueries, num_relations: int
 ) -> tuple[Int64[np.ndarray, "answers"], Int64[np.ndarray, "answers"]]:
-    """(number of the query, number of the fact), sorted, of sorted `facts` that answer drawn `queries`."""
+    """Number of the query and number of the fact, sorted, for sorted `facts` that answer drawn `queries`."""
     pairs = []
     for tail in (True, False):
         of_side = np.flatnonzero(queries.asks_tail == tail)
@@ -87,11 +88,12 @@ def answers(
 
 
 def _keys(facts: np.ndarray, num_relations: int, tail: bool) -> np.ndarray:
-    """The number of the query that each fact answers; increasing where tails are asked for."""
+    """Key of the query that each fact answers; increasing if tails are asked for."""
     return facts[:, 0 if tail else 2].astype(np.int64) * num_relations + facts[:, 1]
 
 
 def _one_side(facts: np.ndarray, part: np.ndarray, num_relations: int, tail: bool) -> SampledQueries:
+    """Queries on one side."""
     key = _keys(facts, num_relations, tail)
     if not tail:
         order = np.argsort(key, kind="stable")
@@ -108,11 +110,13 @@ def _one_side(facts: np.ndarray, part: np.ndarray, num_relations: int, tail: boo
 
 
 def _too_few(queries: SampledQueries, found: int, min_answers: int, num_queries: int | None) -> str:
+    """Message for too few eligible queries."""
     full = np.sort(queries.full[queries.sparse >= 1])[::-1]
     wanted = num_queries or 1
     enough = int(full[wanted - 1]) if len(full) >= wanted else 0
     hint = f"with `min_answers` {enough}" if enough else "whatever `min_answers`"
     return (
-        f"`num_queries` must be at most {found}, the queries with at least {min_answers} full-test answers "
-        f"and a sparse one, got {num_queries or 'all'}; {hint} there are {np.count_nonzero(full >= enough)}."
+        f"`num_queries` must be at most {found}, the number of queries with at least {min_answers} full-test "
+        f"answers and a sparse-test answer, got {num_queries or 'all'}; {hint} there are "
+        f"{np.count_nonzero(full >= enough)}."
     )

@@ -1,4 +1,4 @@
-"""An open world drawn from a closed one: some facts go missing, some train, the rest is asked for."""
+"""Sampling of open worlds from closed worlds: missing facts, training facts and test queries."""
 
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ from owkg.sampling.facts import sorted_facts
 from owkg.sampling.queries import MISSING, SPARSE, TRAIN, VALID, SampledQueries, all_queries, drawn, eligible
 from owkg.sampling.survival import FactModel, survival
 
-# Each use of randomness has a stream of its own.
+# Each use of randomness has its own stream.
 _MODEL, _SURVIVES, _TRAINS, _ASKED = range(4)
 
 
 class SamplingDesign(NamedTuple):
-    """The arguments of `sample`."""
+    """Arguments of `sample`."""
 
     density: float
     train_rate: float
@@ -34,15 +34,15 @@ class SamplingDesign(NamedTuple):
 
 
 class OpenWorld(NamedTuple):
-    """A closed world, what of it is known, and what is asked.
+    """Closed world, its known part, and the test queries.
 
     Attributes:
-        entities, relations: labels of their ids.
-        facts: of the closed world, sorted, each once.
-        part: of each fact, a number in `PARTS`.
-        queries: those drawn: queries for tails by head and relation, then those for heads.
-        num_eligible: how many queries they were drawn from.
-        design: the arguments of `sample`.
+        entities, relations: labels by id.
+        facts: facts of the closed world, sorted and distinct.
+        part: part of each fact, an index into `PARTS`.
+        queries: drawn queries: queries for tails by head and relation, then queries for heads.
+        num_eligible: number of queries from which they were drawn.
+        design: arguments of `sample`.
     """
 
     entities: tuple[str, ...]
@@ -55,38 +55,38 @@ class OpenWorld(NamedTuple):
 
     @property
     def train(self) -> Int32[np.ndarray, "train 3"]:
-        """The facts that train."""
+        """Training facts."""
         return self.facts[self.part == TRAIN]
 
     @property
     def valid(self) -> Int32[np.ndarray, "valid 3"]:
-        """The facts that validate."""
+        """Validation facts."""
         return self.facts[self.part == VALID]
 
     @property
     def test_sparse(self) -> Int32[np.ndarray, "sparse 3"]:
-        """The known facts that neither train nor validate."""
+        """Known facts that are neither training nor validation facts."""
         return self.facts[self.part == SPARSE]
 
     @property
     def test_full(self) -> Int32[np.ndarray, "full 3"]:
-        """All facts that neither train nor validate."""
+        """All facts that are neither training nor validation facts."""
         return self.facts[self.part >= SPARSE]
 
     @property
     def missing(self) -> Int32[np.ndarray, "missing 3"]:
-        """The facts that are not known."""
+        """Facts that are not known."""
         return self.facts[self.part == MISSING]
 
 
 class Alpha(NamedTuple):
-    """The share of full-test facts that are in the sparse test.
+    """Share of full-test facts that are in the sparse test.
 
     Attributes:
         expected: d (1 - t - v) / (1 - d (t + v)).
-        deviation: standard deviation of independent facts, given the number of full-test facts; a bound under
-            the other missing-fact models, given what entities and relations drew.
-        realised: in this world.
+        deviation: standard deviation under independent facts, given the number of full-test facts; a bound
+            under the other missing-fact models, given the draws of entities and relations.
+        realised: share in this world.
         z: (realised - expected) / deviation; None at density 1, where nothing varies.
     """
 
@@ -110,32 +110,35 @@ def sample(
     both_sides: bool = False,
     nested: bool = False,
 ) -> OpenWorld:
-    """Draws an open world from a closed one.
+    """Open world sampled from a closed one.
 
-    Each fact survives with probability d on average (`survival`); of the survivors, a share t trains,
-    a share v validates, and the rest is the sparse test. The full test is the sparse test and all that is
-    missing.
+    Each fact survives with probability d on average (`survival`). A share t of the survivors trains, a
+    share v validates, and the rest is the sparse test. The full test is the sparse test and all missing
+    facts.
 
-    Draws belong to the sorted facts, so equal facts and an equal seed give an equal world.
+    Random draws belong to the sorted facts, so that equal facts and an equal seed give an equal world.
 
     Args:
-        graph: the closed world, a KnowledgeGraph; the facts of all its splits, each once.
+        graph: closed world: the distinct facts of all splits of a knowledge graph.
         density: d, in (0, 1].
         train_rate: t, in (0, 1).
-        min_answers: full-test answers that a query must have to be asked, at least 1; and one sparse one.
-        num_queries: how many queries are drawn, at least 1, all alike; None for all.
-        seed: a whole number, at least 0.
-        fewer: where fewer queries than `num_queries` are eligible, draw all of them; else that is an error.
-        valid_rate: v, at least 0, t + v below 1.
-        missing: how facts go missing.
-        both_sides: ask (?, relation, tail) too, not only (head, relation, ?).
-        nested: share the draws between densities: a fact missing at one is missing at every lower one, what
-            trains at one trains at every higher one, and many queries are the same, as those of the
-            smallest shared random number are asked. Else worlds of different densities are independent.
+        min_answers: smallest number of full-test answers of a test query, at least 1; it also needs a
+            sparse-test answer.
+        num_queries: number of queries to draw, at least 1, with equal probabilities. None: all.
+        seed: whole number, at least 0.
+        fewer: whether to draw all eligible queries if there are fewer than `num_queries`; otherwise that is
+            an error. Default False.
+        valid_rate: v, at least 0, with t + v below 1. Default 0.
+        missing: missing-fact model. Default: independent facts.
+        both_sides: whether to ask (?, relation, tail) in addition to (head, relation, ?). Default False.
+        nested: whether densities share their draws: a fact that is missing at one density is missing at every
+            lower one, a training fact at one density is a training fact at every higher one, and many queries
+            are equal, because the queries with the smallest shared random numbers are drawn. Otherwise worlds
+            of different densities are independent. Default False.
 
     Raises:
-        ValueError: naming the argument, if it leaves its range or fewer queries than asked are eligible;
-            or if no fact trains.
+        ValueError: naming the argument, if it is out of range or fewer queries than asked for are eligible;
+            or if there is no training fact.
 
     Examples:
         >>> from owkg.kg import KnowledgeGraph
@@ -174,13 +177,13 @@ def sample(
 
 
 def alpha(world: OpenWorld) -> Alpha:
-    """The share of full-test facts that are in the sparse test: expected, and as it came out."""
+    """Share of full-test facts that are in the sparse test, expected and realised."""
     sparse, full = (int(np.count_nonzero(mask)) for mask in (world.part == SPARSE, world.part >= SPARSE))
     return alpha_of(sparse, full, world.design)
 
 
 def alpha_of(sparse: int, full: int, design: SamplingDesign) -> Alpha:
-    """As `alpha`, of `sparse` facts among `full` ones, at least 1."""
+    """Alpha for `sparse` facts among `full` ones, at least 1."""
     expected = float(test_share(design.density, design.train_rate + design.valid_rate))
     deviation = float(np.sqrt(expected * (1 - expected) / full))
     realised = sparse / full
@@ -188,7 +191,7 @@ def alpha_of(sparse: int, full: int, design: SamplingDesign) -> Alpha:
 
 
 def _checked(design: SamplingDesign) -> SamplingDesign:
-    """`design` as plain numbers in their ranges."""
+    """Arguments as plain numbers, in their ranges."""
 
     def rate(name: str, low: float, high: float, expected: str) -> float:
         array = checks.real(name, getattr(design, name), -np.inf, np.inf)
@@ -220,13 +223,13 @@ def _checked(design: SamplingDesign) -> SamplingDesign:
 
 
 def _stream(design: SamplingDesign, use: int) -> np.random.Generator:
-    """Random numbers of one use: nested, they are shared by all densities, else each density has its own."""
+    """Random numbers of one use, shared by all densities if nested, otherwise separate for each density."""
     key = () if design.nested else (int(np.float64(design.density).view(np.uint64)),)
     return np.random.default_rng(np.random.SeedSequence(design.seed, spawn_key=(use, *key)))
 
 
 def _parts(facts: np.ndarray, design: SamplingDesign, **sizes: int) -> Int8[np.ndarray, "facts"]:
-    """The part of each fact."""
+    """Part of each fact."""
     rng = _stream(design, _MODEL)
     known = _stream(design, _SURVIVES).random(len(facts)) < survival(
         facts, design.density, design.missing, rng, **sizes

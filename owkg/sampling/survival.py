@@ -1,8 +1,8 @@
-"""With what probability each fact of a closed world is known: the missing-fact models on a given graph.
+"""Probabilities that the facts of a closed world are known, under each missing-fact model.
 
-The mean over the facts is the density exactly, whatever was drawn for entities or relations. (The
-published generator takes the location mu = sqrt(d) for `NodeBased`; the cut to [0, 1] and what the
-entities happen to draw then move the mean away from d.)
+The mean over the facts is exactly the density, whatever was drawn for entities or relations. (The published
+generator uses the location mu = sqrt(d) for `NodeBased`; the cut to [0, 1] and the draws of the entities then
+move the mean away from d.)
 """
 
 from collections.abc import Callable
@@ -28,19 +28,27 @@ def survival(
     num_entities: int,
     num_relations: int,
 ) -> Float64[np.ndarray, "facts"]:
-    """The probability that each fact is in the open-world graph; the mean is `density`.
+    """Probability that each fact is in the open-world graph; the mean is `density`.
 
     - `Independent`: the density itself.
     - `NodeBased`: the product of the probabilities of head and tail, each N(mu, spread) cut to [0, 1].
-    - `RelationBased`: the probability of the relation.
-    - `PopularityBased`: the odds are proportional to (popularity of head * popularity of tail) ** exponent,
-      popularity being the number of facts of an entity.
+    - `RelationBased`: the probability of the relation, N(mu, spread) cut to [0, 1].
+    - `PopularityBased`: odds proportional to (popularity of head * popularity of tail) ** exponent, where
+      popularity is the number of facts of an entity.
 
-    mu, or the scale of the odds, is solved for. Equal draws and a higher density give every fact a higher
-    probability. `rng` draws a standard normal number an entity or a relation, where the model needs them.
+    The function solves for mu, or for the scale of the odds. With equal draws, a higher density gives every
+    fact a higher probability. `rng` draws a standard normal number for each entity or relation, if the model
+    needs them.
+
+    Args:
+        facts: facts, int [facts, 3].
+        density: mean of the probabilities, in (0, 1].
+        missing: missing-fact model.
+        rng: random generator.
+        num_entities, num_relations: sizes of the graph.
 
     Raises:
-        ValueError: if `density` leaves (0, 1] or there are no facts.
+        ValueError: if `density` is outside (0, 1], or there are no facts.
 
     Examples:
         >>> facts = np.array([[0, 0, 1], [1, 0, 2], [2, 1, 0]], np.int32)
@@ -53,14 +61,14 @@ def survival(
     if density == 0:
         raise ArgumentError("density", f"must be in (0, 1], got {density}.")
     if not len(facts):
-        raise ArgumentError("facts", "must hold some, got none.")
+        raise ArgumentError("facts", "must hold at least one fact, got none.")
     if isinstance(missing, Independent) or density == 1:
         return np.full(len(facts), density, np.float64)
     head, relation, tail = facts.T
     if isinstance(missing, PopularityBased):
         slope = missing.exponent * np.log(np.maximum(entity_popularity(facts, num_entities), 1))
         slope = slope[head] + slope[tail]
-        reach = 750  # beyond it, expit is 0 or 1
+        reach = 750  # expit is 0 or 1 beyond it
         return _solved(lambda a: special.expit(a + slope), -reach - slope.max(), reach - slope.min(), density)
     normal = missing.spread * rng.standard_normal(
         num_entities if isinstance(missing, NodeBased) else num_relations
@@ -74,7 +82,7 @@ def survival(
 
 
 def _solved(of_facts: Callable[[float], np.ndarray], low: float, high: float, density: float) -> np.ndarray:
-    """The probabilities with mean `density`, which their parameter raises from 0 at `low` to 1 at `high`."""
+    """Probabilities with mean `density`, by a parameter that raises them from 0 at `low` to 1 at `high`."""
     found = optimize.root_scalar(
         lambda x: of_facts(x).mean() - density, method="toms748", bracket=(low, high), xtol=1e-15, rtol=1e-15
     )

@@ -1,4 +1,4 @@
-"""Open worlds as folders: files, layouts, and a card; whole or not there."""
+"""Open worlds as folders with files, layouts and a card, written whole or not at all."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ from owkg.sampling.sample import OpenWorld
 
 _MADE_BY = "owkg sample"
 _FIGURE = "card.png"
-# What would end a column or a line, be taken for a byte order mark, or be lost where columns are cut out.
+# Characters that would end a column or a line, be taken as a byte order mark, or be stripped from a column.
 _BREAKS = r"[\t\n\r]|^\x{feff}|^ | $|^$"
 # A query is "head|relation|?" or "?|relation|tail".
 _BARS = r"\||^\?$"
@@ -41,27 +41,27 @@ def write_worlds(
     overwrite: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[dict[str, Any]]:
-    """Writes one world into `folder`, or several, of different densities, into `folder/d0.75`, ...
+    """Writes one world into `folder`, or several worlds of different densities into `folder/d0.75`, ...
 
     Args:
-        worlds: at least one. An iterator is run after `folder` has been checked, and before writing.
-        folder: not there, or a folder that was written here and that `overwrite` replaces as a whole.
-        source: the file that the closed world was read from, for the cards; None if there is none.
-        layouts: to write beside the labelled files, among `LAYOUTS`.
-        draw: draws the figure of a world with its card into a path; None: no figure.
-        overwrite: whether a folder that is there is replaced.
-        on_progress: called with the number of worlds that are written, and that will be.
+        worlds: at least one world. An iterator is run after `folder` has been checked and before writing.
+        folder: new folder, or an earlier result that `overwrite` replaces as a whole.
+        source: file from which the closed world was read, named in the cards. Default: none.
+        layouts: layouts in addition to the labelled files, from `LAYOUTS`. Default: all.
+        draw: function that draws the figure of a world with its card into a path. Default: no figure.
+        overwrite: whether an existing folder is replaced. Default False.
+        on_progress: function called with (written, total) worlds.
 
     Returns:
-        The cards, what `metadata.json` holds of each world.
+        Cards, the contents of `metadata.json` of each world.
 
     Raises:
-        ValueError: if `folder` is there, two worlds have one density, or a label cannot be written.
+        ValueError: if `folder` exists, two worlds have the same density, or a label cannot be written.
     """
     if len(set(layouts)) < len(layouts):
         raise ArgumentError("layouts", f"must name each layout once, got {', '.join(layouts)}.")
     if unknown := set(layouts) - set(LAYOUTS):
-        raise ArgumentError("layouts", f"must be of {', '.join(LAYOUTS)}, got {sorted(unknown)[0]!r}.")
+        raise ArgumentError("layouts", f"must be among {', '.join(LAYOUTS)}, got {sorted(unknown)[0]!r}.")
     inputs = () if source is None else (source,)
     with made_folder(Path(folder), made_by=_MADE_BY, inputs=inputs, overwrite=overwrite) as aside:
         found = list(worlds)
@@ -69,9 +69,7 @@ def write_worlds(
         file = None if source is None else {"file": source.name, "sha256": checksum(source)}
         names = [f"d{world.design.density}" for world in found]
         if not found or len(set(names)) < len(names):
-            raise ArgumentError(
-                "worlds", f"must be of different densities, got {', '.join(names) or 'none'}."
-            )
+            raise ArgumentError("worlds", f"must have different densities, got {', '.join(names) or 'none'}.")
         _check_labels(found[0])
         cards = {}
         for done, (name, world) in enumerate(zip(names, found, strict=True)):
@@ -85,22 +83,25 @@ def write_worlds(
 
 
 def _require_one_graph(worlds: Sequence[OpenWorld]) -> None:
-    """Raises ValueError if `worlds` are of different closed worlds."""
+    """ValueError if `worlds` have different closed worlds."""
     for world in worlds[1:]:
         first = worlds[0]
         same = world.entities == first.entities and world.relations == first.relations
         if not (same and np.array_equal(world.facts, first.facts)):
-            raise ArgumentError("worlds", "must be of one closed world, got different facts.")
+            raise ArgumentError("worlds", "must have the same closed world, got different facts.")
 
 
 def _check_labels(world: OpenWorld) -> None:
-    """Raises ValueError if a label cannot be written; the message shows the first one."""
+    """ValueError naming the first label that cannot be written."""
     for kind, labels in (("entity", world.entities), ("relation", world.relations)):
-        _refuse(labels, _BREAKS, f"{kind} labels must hold no tab or line end, begin or end in no space")
-    _refuse(world.entities, _BARS, 'entity labels must hold no bar and be no "?", as qrels have it')
+        _refuse(
+            labels, _BREAKS, f"{kind} labels must not hold tabs or line ends, or begin or end with a space"
+        )
+    _refuse(world.entities, _BARS, 'entity labels must not hold a bar or be "?", which qrels use')
 
 
 def _refuse(labels: Sequence[str], pattern: str, must: str) -> None:
+    """ValueError naming the first label that matches a pattern."""
     column = pl.Series(labels)
     if (row := first_row(column.str.contains(pattern))) is not None:
         raise ValueError(f"{must}, got {column[row]!r}.")
@@ -113,6 +114,7 @@ def _write(
     layouts: Sequence[str],
     draw: Callable[[OpenWorld, dict[str, Any], Path], None] | None,
 ) -> dict[str, Any]:
+    """Writes one world and returns its card."""
     folder.mkdir(exist_ok=True)
     write_labelled_files(world, folder)
     write_judged_files(world, folder)
@@ -129,6 +131,7 @@ def _write(
 
 
 def _write_comparison(cards: dict[str, dict[str, Any]], shared: int, folder: Path) -> None:
+    """Writes the card that compares several worlds."""
     (folder / "README.md").write_text(readme_of_several(cards, shared), encoding="utf-8")
     first = next(iter(cards.values()))
     said = {name: first[name] for name in ("made_by", "versions", "source", "counts")}

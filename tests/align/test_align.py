@@ -96,7 +96,7 @@ def openea(tmp_path, **changed):
 @pytest.mark.parametrize(("fold", "pairs"), [(None, (0, 2)), (1, (0, 2)), (2, (2, 1))])
 def test_files_in_the_layout_of_openea(tmp_path, fold, pairs):
     folder = openea(tmp_path)
-    with pytest.warns(UserWarning, match=rf"fold {fold or 1} of 2 is taken; its 1 validation pairs"):
+    with pytest.warns(UserWarning, match=rf"fold {fold or 1} of 2 is used; its 1 validation pairs"):
         data = align.read_alignment(folder, fold=fold)
     assert data.left.entities == ("zh/a", "zh/b", "zh/c")
     assert data.right.entities == ("en/a", "en/b", "en/c")
@@ -123,7 +123,7 @@ def test_openea_without_folds_is_split_at_random(tmp_path):
     folder = openea(tmp_path, **{name: None for name in OPENEA if "fold" in name})
     data = align.read_alignment(folder, train_share=1 / 3)
     assert (len(data.train), len(data.test)) == (1, 2)
-    with pytest.raises(ValueError, match=r"`fold` must be absent for .*, which has no folds, got 1"):
+    with pytest.raises(ValueError, match=r"`fold` must be left out for .*, which has no folds, got 1"):
         align.read_alignment(folder, fold=1)
 
 
@@ -134,7 +134,11 @@ def test_openea_without_folds_is_split_at_random(tmp_path):
         ({"rel_triples_2": "en/a\tr\n"}, 1, "rel_triples_2, line 1: must be head, relation and tail"),
         ({"ent_links": "zh/a en/a\n"}, 1, "ent_links, line 1: must be a pair of labels"),
         ({"721_5fold/1/test_links": "zh/x\ten/c\n"}, 1, "line 1: the left entity 'zh/x' is not in"),
-        ({"721_5fold/1/test_links": "zh/a\ten/a\n"}, 1, "test_links, line 1: the pair stands in train_links"),
+        (
+            {"721_5fold/1/test_links": "zh/a\ten/a\n"},
+            1,
+            "test_links, line 1: the pair is already in train_links",
+        ),
         ({"631_5fold/1/test_links": "zh/a\ten/a\n"}, 1, "one folder of folds, got 631_5fold, 721_5fold"),
     ],
 )
@@ -174,15 +178,19 @@ def test_shares_of_one_seed_are_nested_and_splits_differ_by_seed():
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("ref_ent_ids", "0\t10\n4\t10\n", r"ref_ent_ids, line 2: the right entity 'en:a' is in the pair of"),
-        ("ref_ent_ids", "0\t10\n0\t10\n", r"ref_ent_ids, line 2: the pair stands in ref_ent_ids, line 1"),
-        ("ref_ent_ids", "0\t10\n4\t99\n", r"ref_ent_ids, line 2: the right 99 is no entity of its graph"),
-        ("ref_ent_ids", "10\t0\n", r"ref_ent_ids, line 1: the left 10 is no entity"),
+        (
+            "ref_ent_ids",
+            "0\t10\n4\t10\n",
+            r"ref_ent_ids, line 2: the right entity 'en:a' is already in a pair in",
+        ),
+        ("ref_ent_ids", "0\t10\n0\t10\n", r"ref_ent_ids, line 2: the pair is already in ref_ent_ids, line 1"),
+        ("ref_ent_ids", "0\t10\n4\t99\n", r"ref_ent_ids, line 2: the right 99 is not an entity of its graph"),
+        ("ref_ent_ids", "10\t0\n", r"ref_ent_ids, line 1: the left 10 is not an entity"),
         ("ref_ent_ids", "", r"ref_ent_ids, line 1: must hold something"),
         ("triples_1", "0 7 4\n0 7\n", r"triples_1, line 2: must be the ids of head, relation and tail"),
-        ("triples_1", "0 7 5\n", r"triples_1, line 1: the tail 5 is no entity"),
+        ("triples_1", "0 7 5\n", r"triples_1, line 1: the tail 5 is not an entity"),
         ("ent_ids_2", "10\ten:a\n10\ten:b\n", r"ent_ids_2, line 2: the id '10' is already on line 1"),
-        ("sup_ent_ids", "0\t10\n", r"ref_ent_ids, line 1: the pair stands in sup_ent_ids, line 1, already"),
+        ("sup_ent_ids", "0\t10\n", r"ref_ent_ids, line 1: the pair is already in sup_ent_ids, line 1"),
     ],
 )
 def test_bad_files_are_named_with_their_line(folder, name, text, message):

@@ -90,7 +90,7 @@ def test_raw_ranks_beside_filtered_ones_are_refused(folder, refused):
     raw = folder / "raw.parquet"
     pl.read_parquet(folder / "a.parquet").with_columns(filtered=False).write_parquet(raw)
     error = refused("compare", raw, folder / "b.parquet", "--metric", "mrr")
-    assert "FILE: raw ranks, of 'raw', cannot be compared with filtered ones, of 'b'" in error
+    assert "FILE: raw ranks of 'raw' cannot be compared with filtered ranks of 'b'" in error
 
 
 def test_wilcoxon_says_what_it_tests_of_micro_metrics(folder, call):
@@ -117,7 +117,7 @@ def test_json_has_what_the_library_says(folder, call):
     code, printed, error = call("compare", *three(folder), *asked, "--format", "json")
     assert code == 0
     assert error.startswith("owkg: note: ")
-    assert "of the ranks of some system depend on the order of answers of equal rank" in error
+    assert "of the ranks of some system depend on the unknown order of answers of equal rank" in error
     found = json.loads(printed)
     chosen = [metric(name) for name in ("mrr", "mr", "macro-mrr")]
     full, sparse = (scores(tables(folder, name), chosen, ties="exact")[0] for name in ("full", "sparse"))
@@ -261,7 +261,7 @@ def test_runs_that_leave_out_queries(folder, call, refused, tmp_path):
     code, _, error = call("compare", *asked, "--intersect")
     assert code == 0
     for name, had in (("a", "29 of 29 queries and 116 of 116"), ("b", "29 of 30 queries and 116 of 120")):
-        assert f"test: of {name}, {had} answers are left, which every system ranks." in error
+        assert f"test: {name} keeps {had} answers, which every system ranks." in error
 
 
 def test_what_is_not_judged_is_said(folder, call, tmp_path):
@@ -269,7 +269,7 @@ def test_what_is_not_judged_is_said(folder, call, tmp_path):
     (tmp_path / "unjudged.qrels").write_text(text)
     code, _, error = call("compare", *three(folder), "--qrels", tmp_path / "unjudged.qrels", "--test", "t")
     assert code == 0
-    assert error.count("1 answers are pooled and not judged; ranks take them for not relevant") == 1
+    assert error.count("1 answers are pooled and not judged; ranks count them as not relevant") == 1
 
 
 def test_queries_that_a_system_lacks(folder, call, refused, tmp_path):
@@ -282,9 +282,7 @@ def test_queries_that_a_system_lacks(folder, call, refused, tmp_path):
     assert code == 0
     left = (("b", "29 of 30 queries and 116 of 120"), ("fewer", "29 of 29 queries and 116 of 116"))
     for name, had in left:
-        assert (
-            f"owkg: note: as ranked: of {name}, {had} answers are left, which every system ranks.\n" in error
-        )
+        assert f"owkg: note: as ranked: {name} keeps {had} answers, which every system ranks.\n" in error
     assert error.count("\n") == 2
 
 
@@ -319,7 +317,7 @@ def test_models_with_seeds_are_one_pair(folder, call, done, answer, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("{a}",), "FILE must name two systems at least"),
+        (("{a}",), "FILE must name at least two systems"),
         (("{a}", "{a}"), "a.parquet: is given twice"),
         (("{a}", "{b}", "--by", "ties"), "--by must be of side, relation, category, got ties"),
         (("{a}", "{b}", "--by", "category"), "--by category needs --kg"),
@@ -327,7 +325,7 @@ def test_models_with_seeds_are_one_pair(folder, call, done, answer, tmp_path):
         (("{a}", "{b}", "--metric", "zmrr"), "must be means, plain or adjusted as an index, got zmrr"),
         (("{a}", "{b}", "--ties", "best"), "--ties must be one of"),
         (("{a}", "{b}", "--ci", "1"), "--ci must be"),
-        (("{a}", "{b}", "--qrels", "nothing"), "'nothing' is no file, and there is no graph"),
+        (("{a}", "{b}", "--qrels", "nothing"), "'nothing' is not a file, and there is no graph"),
         (("{a}", "{b}", "--qrels", "nothing", "--kg", "{graph}"), "--qrels must be a file, or a split of"),
         (
             ("{a}", "{b}", "--qrels", "test", "--qrels", "test", "--kg", "{graph}"),
@@ -394,7 +392,7 @@ def test_stability_refuses(arguments, message, folder, call, refused):
     assert message in error
     code, _, error = call("stability", folder / "a.parquet")
     assert (code, error) == (
-        2, "owkg: error: FILE must name two systems at least: a single one cannot be ranked.\n"
+        2, "owkg: error: FILE must name at least two systems, because a single one cannot be compared.\n"
     )  # fmt: skip
     error = refused("stability", *three(folder), "--size", "0.99")
     assert "--size must be small enough to leave out one of the 30 queries" in error
@@ -578,4 +576,4 @@ def test_systems_that_other_facts_filter(folder, call, refused, tmp_path):
         assert "FILE: ranks filtered by known, of 'a', and by " in err
     code, _, err = call("compare", ranks["c"], ranks["d"], "--test", "t")
     assert code == 0
-    assert "ranks are filtered by train, of 'c', and by train, test, of 'd': they can be compared if" in err
+    assert "ranks are filtered by train ('c') and by train, test ('d'): they can only be compared if" in err

@@ -87,7 +87,7 @@ def test_2014_is_2014_0_and_07_is_no_7(tmp_path, monkeypatch, call):
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        ("s.npz tasks.csv --key relation --out r.csv", "--key must be other columns than head"),
+        ("s.npz tasks.csv --key relation --out r.csv", "--key must not be one of head"),
         (
             "s.npz tasks.csv --known dates.csv --during time --out r.csv",
             "--during must be numbers everywhere",
@@ -98,11 +98,11 @@ def test_2014_is_2014_0_and_07_is_no_7(tmp_path, monkeypatch, call):
         ),
         (
             "s.npz tasks.csv --candidates-file timed.csv --out r.csv",
-            "--candidates-file must have no columns but .*; time is",
+            "--candidates-file must only have the columns .*; time is",
         ),
         ("no.npz tasks.csv --out r.csv", "No such file or directory: 'no.npz'"),
-        ("tasks.csv tasks.csv --out r.csv", "tasks.csv: no .npz file of scores"),
-        ("bare.npz tasks.csv --out r.csv", "bare.npz: no .npz file of scores: no array entity_labels"),
+        ("tasks.csv tasks.csv --out r.csv", "tasks.csv: not a .npz file of scores"),
+        ("bare.npz tasks.csv --out r.csv", "bare.npz: not a .npz file of scores: no array entity_labels"),
         ("s.npz tasks.txt --out r.csv", "TASKS must end in .parquet, .csv|must end in .parquet, .csv"),
         ("s.npz hole.csv --out r.csv", "hole.csv, row 1: tail must not be missing"),
         ("s.npz tasks.csv --known tasks.csv --key place --out r.csv", "must have the column place"),

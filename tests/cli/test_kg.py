@@ -176,7 +176,7 @@ def test_a_sample_that_other_commands_read(call, answer, tmp_path, owkg_data):
     [
         (["--share", "0"], "--share must be in (0, 1], got 0"),
         (["--share", "1.5"], "--share must be in (0, 1], got 1.5"),
-        (["--share", "0.5", "--split", "dev"], "--split must be one with triples (train, valid, test)"),
+        (["--share", "0.5", "--split", "dev"], "--split must be a split with triples (train, valid, test)"),
         ([], "--share"),
     ],
 )

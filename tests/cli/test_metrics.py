@@ -152,7 +152,10 @@ def test_two_files_with_one_model_are_refused(folder, refused):
     write_ranks(TABLE.with_columns(model=pl.lit("m")), "one.parquet")
     write_ranks(TABLE.with_columns(model=pl.lit("m")), "two.parquet")
     err = refused("one.parquet two.parquet")
-    assert "two.parquet: the model 'm' is in one.parquet too; a column seed in both would tell" in err
+    assert (
+        "two.parquet: the model 'm' is in one.parquet too; tell its runs apart with a column seed in both"
+        in err
+    )
 
 
 def _of_seeds(*seeds):

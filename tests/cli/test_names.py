@@ -78,14 +78,14 @@ def test_names_that_do_not_fit(command, names, message, folder, refused):
 def test_one_name_for_a_file_of_several_systems(command, folder, refused):
     line = asked(command, folder / "out", "--name", "a,b")
     shown = refused(*(("both.run" if one == "rm3.run" else one) for one in line))
-    assert "both.run: holds 2 systems ('Tool', 'Other'), which one name, 'b', cannot rename." in shown
+    assert "both.run: holds 2 systems ('Tool', 'Other'), which cannot all be named 'b'." in shown
 
 
 def test_models_of_rank_tables(folder, call, refused):
     """Two files of one model are its seeds, unless they are named."""
     for command in ("metrics", "compare"):
         line = (command, "x.parquet", "y.parquet", "--metric", "mrr")
-        assert "or --name makes them two models" in refused(*line)
+        assert "or make them two models with --name" in refused(*line)
         code, out, err = call(*line, "--name", "first", "--name", "second", "--format", "json")
         assert code == 0, err
         assert '"first"' in out

@@ -332,7 +332,7 @@ def test_what_annotators_found_decides_between_runs(call, done, refused, folder)
         stem = name.partition(".")[0]
         assert call("ranks", "convert", name, "--kg", "graph", "--out", f"ranks/{stem}.parquet")[0] == 0
     err = refused("compare", "ranks/one.parquet", "ranks/two.parquet", "--qrels", "judged.qrels")
-    assert "1 answers in it are not, such as 'oslo' to ann|knows|?. A run has them where the system" in err
+    assert "1 of them are not ranked, such as 'oslo' to ann|knows|?. A run has them if the system" in err
 
 
 def test_what_each_system_gains_from_its_pool(call, answer, sheets):

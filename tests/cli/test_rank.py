@@ -186,7 +186,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         (f"{OF_FILE} --sides both", "--sides must be head, tail, or head,tail for both, got"),
         (f"{OF_FILE} --tolerance -1", "--tolerance must be"),
         (f"{OF_FILE} --tolerance 0.1 --score", "--tolerance must be 0 with it, got 0.1"),
-        (OF_FILE.replace("out.parquet", "out.txt"), "a rank table's name ends in"),
+        (OF_FILE.replace("out.parquet", "out.txt"), "the name of a rank table must end in"),
         (
             OF_FILE.replace("--embeddings transe.npz", "--embeddings no.npz"),
             "error: no.npz: must be a file, and there is none.",
@@ -333,7 +333,7 @@ def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
     pl.read_csv("new/out.csv").with_columns(candidates=99).write_csv("new/other.csv")
     assert main(["metrics", "new/other.csv", "--kg", "sampled", "--metric", "mrr"]) == 0
     words = (
-        "40 of 40 tasks have another number of candidates than the graph filtered by train, valid, test and"
+        "40 of 40 tasks have another number of candidates than in the graph filtered by train, valid, test"
     )
     assert words in capsys.readouterr().err
 

@@ -92,7 +92,7 @@ def test_run_with_qrels_and_notes(call, folder):
     (folder / "system.run").write_text(RUN + "d|r|? Q0 a 1 1 m\n")
     code, out, _ = call("system.run --qrels qrels --num-entities 9 --model mine --out out.csv")
     assert code == 0
-    assert "note: 1 queries of the run have no relevant answer, and so no row\n" in out
+    assert "note: 1 queries of the run have no relevant answer, and therefore no row\n" in out
     assert read_ranks("out.csv").frame.select("optimistic", "candidates", "model").rows() == [
         (2, 9, "mine"),
         (1, 9, "mine"),
@@ -122,13 +122,13 @@ def test_a_list_without_ties_only_when_said_so(call, done, refused):
     assert "note: test is not among what filters (train): the other answers of a query stay" in out
     assert not read_ranks("out.parquet").frame["filtered"].any()
     err = refused("list.csv --candidates 7 --out out.parquet")
-    assert "ranks say nothing of ties: --no-ties takes them as free of ties, --realistic as means" in err
+    assert "ranks do not state their ties: --no-ties takes them as free of ties, --realistic as means" in err
 
 
 def test_a_lone_column_of_ranks(done, folder):
     (folder / "plain.csv").write_text("rank\n1\n14\n")
     out = done("plain.csv --no-ties --candidates 14 --out out.parquet")
-    assert "note: plain.csv does not say what was asked: each rank counts as a query of its own" in out
+    assert "note: plain.csv does not name its queries: each rank counts as a separate query" in out
     assert read_ranks("out.parquet").frame.select("optimistic", "candidates").rows() == [(1, 14), (14, 14)]
 
 
@@ -163,7 +163,7 @@ def wider(folder):
 
 def test_entities_that_score_matrices_have_not(call, done, refused, wider):
     err = refused("few.npz --kg wider --out out.parquet")
-    assert "scores have 4 columns, one an entity, but the graph has 5 entities; --unseen drop or last" in err
+    assert "scores have 4 columns, one per entity, but the graph has 5 entities; --unseen drop or last" in err
     out = done("few.npz --kg wider --unseen drop --out out.parquet")
     assert "note: the model has never seen 1 entities and 0 relations of the graph: 2 triples of test" in out
     dropped = rank_table(GRAPH, SCORES, TEST, "tail")
@@ -218,8 +218,8 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ("none.run --out out.csv", "No such file or directory: 'none.run'"),
         ("none.csv --out out.csv", "No such file or directory: 'none.csv'"),
         ("graph --out out.csv", "INPUT must hold .parquet files, got none in the folder graph"),
-        ("qrels --out out.csv", "qrels: neither .npz, .parquet, .csv, .tsv nor a run: lines"),
-        ("scores.npz --out out.json", "out.json: a rank table's name ends in .parquet, .csv, .tsv"),
+        ("qrels --out out.csv", "qrels: must be .npz, .parquet, .csv, .tsv or a run (lines"),
+        ("scores.npz --out out.json", "out.json: the name of a rank table must end in .parquet, .csv, .tsv"),
         ("scores.npz", "--out must say where to write the rank table"),
         (
             "scores.npz --out out.csv",
@@ -236,49 +236,43 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ),
         (
             "scores.npz --kg graph --qrels qrels --out out.csv",
-            "--qrels says nothing about score matrices, which",
+            "--qrels has no effect on score matrices, which",
         ),
-        ("scores.npz --kg graph --split test --lists m.run", "--split says nothing about score matrices"),
+        ("scores.npz --kg graph --split test --lists m.run", "--split has no effect on score matrices"),
         ("scores.npz --kg graph --sort stable --lists m.run", "--sort has no effect without --out"),
         (
             "other.npz --kg graph --split test --lists m.run",
-            "no .npz file of scores: no array scores, triples",
+            "not a .npz file of scores: no array scores, triples",
         ),
         (
             "other.npz --kg graph --split test --out out.csv",
             "no array scores, triples, side; arrays found: a",
         ),
-        ("scores.npz --kg graph --split test --out out.csv", "--split says nothing about score matrices"),
-        (
-            "table.csv --no-ties --out out.csv",
-            "--no-ties says nothing about a rank table, which table.csv is",
-        ),
+        ("scores.npz --kg graph --split test --out out.csv", "--split has no effect on score matrices"),
+        ("table.csv --no-ties --out out.csv", "--no-ties has no effect on a rank table, which table.csv is"),
         (
             "ranks.parquet --filter none --out out.csv",
-            "--filter says nothing of ranks.parquet, which has its",
+            "--filter has no effect on ranks.parquet, which already has",
         ),
-        ("list.csv --unanswered --out out.csv", "--unanswered says nothing about a rank list"),
+        ("list.csv --unanswered --out out.csv", "--unanswered has no effect on a rank list"),
         ("list.csv --no-ties --filter train --out out.csv", "--filter needs a graph (--kg)"),
         (
             "list.csv --no-ties --kg graph --candidates 9 --out out.csv",
-            "--candidates must be absent with a graph",
+            "--candidates must be left out with a graph",
         ),
         (
             "list.csv --no-ties --out out.csv",
-            "list.csv: no column candidates; --candidates says how many there are",
+            "list.csv: no column candidates; give their number in --candidates",
         ),
         (
             "scores.npz --kg graph --score --tolerance 0.1 --out out.csv",
-            "--score tells that only equal scores tie, so that ranks under other labels follow from it; "
+            "--score requires that only equal scores tie, so that ranks under other labels follow from it; "
             "--tolerance must be 0 with it, got 0.1",
         ),
-        ("system.run --score --kg graph --out out.csv", "--score says nothing about a run"),
-        ("system.run --candidates 9 --out out.csv", "--candidates says nothing about a run"),
-        ("system.run --out out.csv", "--qrels or --split must say which answers are relevant, got neither"),
-        (
-            "system.run --qrels qrels --out out.csv",
-            "--kg or --num-entities must say how many entities there are",
-        ),
+        ("system.run --score --kg graph --out out.csv", "--score has no effect on a run"),
+        ("system.run --candidates 9 --out out.csv", "--candidates has no effect on a run"),
+        ("system.run --out out.csv", "--qrels or --split must give the relevant answers, got neither"),
+        ("system.run --qrels qrels --out out.csv", "--kg or --num-entities must give the number of entities"),
         ("system.run --qrels none --num-entities 9 --out out.csv", "No such file or directory: 'none'"),
         ("system.run --qrels qrels --num-entities 2 --out out.csv", "--num-entities must be at least 4"),
         (
@@ -287,9 +281,9 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ),
         ("system.run --kg graph --split train --out out.csv", "with --unanswered this is no error"),
         ("ranks.parquet --from run --kg graph --out out.csv", "text in UTF-8, but is a Parquet file"),
-        ("scores.npz --from table --out out.csv", "scores.npz: a rank table's name ends in"),
-        ("scores.npz --from table --out out.csv", "; owkg ranks convert makes one of scores (.npz), runs"),
-        ("system.run --from scores --kg graph --out out.csv", "system.run: no .npz file of scores"),
+        ("scores.npz --from table --out out.csv", "scores.npz: the name of a rank table must end in"),
+        ("scores.npz --from table --out out.csv", "; owkg ranks convert makes one from scores (.npz), runs"),
+        ("system.run --from scores --kg graph --out out.csv", "system.run: not a .npz file of scores"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(refused, line, message):
@@ -333,7 +327,7 @@ def test_ranks_after_a_sort(folder, call, refused):
     assert "must be one of stable, quicksort, heapsort" in refused(
         "scores.npz --kg graph --sort slow --out s.csv"
     )
-    assert "says nothing about a run" in call("system.run --kg graph --sort stable --out s.csv")[2]
+    assert "has no effect on a run" in call("system.run --kg graph --sort stable --out s.csv")[2]
 
 
 def test_a_table_is_written_with_what_it_says_of_its_filter(call):
@@ -346,4 +340,4 @@ def test_a_table_is_written_with_what_it_says_of_its_filter(call):
 def test_an_option_that_says_nothing_is_refused_before_the_graph_is_read(call):
     code, _, err = call("ranks.parquet --kg nowhere --qrels qrels --out b.csv")
     assert code == 2
-    assert "--qrels says nothing about a rank table" in err
+    assert "--qrels has no effect on a rank table" in err

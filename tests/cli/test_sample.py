@@ -72,7 +72,7 @@ def test_a_small_world_asks_all_that_there_is_to_ask(call, done, facts, tmp_path
     assert _contents(tmp_path / "alone") == _contents(tmp_path / "new/d0.75")
     code, _, err = call(facts, tmp_path / "none", "--density", 0.75, "--min-answers", 50)
     assert (code, err.count("\n")) == (2, 1)
-    assert "--num-queries must be at most 0, the queries with at least 50 full-test answers" in err
+    assert "--num-queries must be at most 0, the number of queries with at least 50 full-test answers" in err
 
 
 def test_several_densities_and_json(done, facts, tmp_path):

@@ -70,12 +70,12 @@ def test_arrays(call):
 
     code, err = run("metrics r.npy --no-ties --kg g --metric mrr")
     assert code == 0
-    assert "column 0 is taken for the ranks of heads" in err
-    assert "row i is taken for triple i of the split test" in err
+    assert "column 0 is taken as the ranks of heads" in err
+    assert "row i is taken as triple i of the split test" in err
     code, err = run("ranks convert r.npy --no-ties --kg g --split valid --out o.csv")
     assert (code, "owkg ranks convert --split NAME takes another split" in err) == (2, True)
     code, err = run("metrics r.npy --candidates 4 --metric mrr --format json")
-    assert (code, "ranks are taken for realistic ones" in err) == (0, True)
+    assert (code, "ranks are taken as realistic" in err) == (0, True)
     assert run("metrics r.npy --realistic --candidates 4 --metric mrr --format json")[0] == 0
 
 
@@ -87,9 +87,9 @@ def test_arrays(call):
         ("metrics m.csv --columns head=nope", "m.csv: --columns names 'nope'; columns found: 'subject', "),
         ("metrics m.csv --columns who=subject", "--columns must give columns to head, "),
         ("metrics m.csv --columns relation=subject", "m.csv: --columns gives the name relation to"),
-        (f"metrics m.csv --columns {NAMES}", "ranks say nothing of ties: --no-ties takes"),
-        (f"metrics m.csv --columns {NAMES} --no-ties --realistic", "--realistic must be absent with --no"),
-        (f"metrics m.csv --columns {NAMES} --no-ties", "no column candidates; --candidates says how many"),
+        (f"metrics m.csv --columns {NAMES}", "ranks do not state their ties: --no-ties takes"),
+        (f"metrics m.csv --columns {NAMES} --no-ties --realistic", "--realistic must be left out with"),
+        (f"metrics m.csv --columns {NAMES} --no-ties", "no column candidates; give their number in"),
         (f"compare m.csv n.csv --columns {NAMES} --no-ties --candidates 3", "candidates (3), got 4"),
         ("metrics m.csv", "m.csv: no column head, tail, side, optimistic, pessimistic, candidates; columns"),
         ("audit m.csv n.csv --columns head=nope", "m.csv: --columns names 'nope'"),

@@ -85,7 +85,7 @@ def test_a_model_that_has_seen_no_triple_of_the_split():
     [
         (("abx", "rs"), "`entities` must be in the graph, got 'x', which is not"),
         (("ab", "rq"), "`relations` must be in the graph, got 'q', which is not"),
-        (("aba", "rs"), "`entities` must be different labels, got one twice"),
+        (("aba", "rs"), "`entities` must be distinct labels, got one twice"),
     ],
 )
 def test_labels_that_are_no_part_of_the_graph(labels, words):

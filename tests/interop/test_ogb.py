@@ -36,9 +36,9 @@ def test_labels_and_sides():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"negative": [[0.1], [0.2]]}, r"`negative` must be \[queries, candidates\] of positive"),
+        ({"negative": [[0.1], [0.2]]}, r"`negative` must be \[queries, candidates\] for positive"),
         ({"side": "both"}, "`side` must be head or tail"),
-        ({"head": ["a", "b"]}, "`head` must be one of each of 1 queries"),
+        ({"head": ["a", "b"]}, "`head` must be one for each of 1 queries"),
         ({"negative": [[float("nan")]]}, "NaN"),
     ],
 )
@@ -57,11 +57,11 @@ def test_bad_input(change, message):
         ({"y_pred_pos": [1.0], "y_pred_neg": [0.5]}, [[0.1]], "`negative` must be left out"),
         ([0.1], None, "`negative` must be the scores"),
         ([0.1, 0.2], [[0.1], [0.1, np.nan]], "not NaN, got NaN for query 1"),
-        ([0.1, 0.2], [[0.1], []], "must be one candidate at least, got none for query 1"),
+        ([0.1, 0.2], [[0.1], []], "must be at least one candidate, got none for query 1"),
         ([0.1, 0.2], [[0.1], [0.1, 0.2], [0.3]], "one list of scores for each of 2 queries, got 3"),
         ([0.1, 0.2], [0.1, 0.2], r"must be \[2, 1\] for one negative each, or \[1, 2\]"),
         ([0.1, np.nan], [[0.1], [0.2]], "`positive` must be scores that are not NaN"),
-        ([0.1], np.zeros((1, 0)), "`negative` must be one candidate at least"),
+        ([0.1], np.zeros((1, 0)), "`negative` must be at least one candidate"),
     ],
 )
 def test_what_is_no_array_of_scores(positive, negative, message):
@@ -125,11 +125,11 @@ def test_lists_of_the_best_ten():
     for change, message in (
         ({"t": right[:1]}, "`t_pred_top10` must be"),
         ({"t": [3, 50]}, "`t` must be ids below 50"),
-        ({"t_pred_top10": np.zeros((2, 10), int)}, "must list each id once, which query 0 does not"),
+        ({"t_pred_top10": np.zeros((2, 10), int)}, "must list each id once, got one twice for query 0"),
     ):
         with pytest.raises(ValueError, match=message):
             ogb.ranks({"t_pred_top10": top, "t": right} | change, num_entities=50)
-    with pytest.raises(ValueError, match="`num_entities` must say how many"):
+    with pytest.raises(ValueError, match="`num_entities` must give the number"):
         ogb.ranks({"t_pred_top10": top, "t": right})
 
 

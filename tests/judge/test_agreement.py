@@ -170,11 +170,14 @@ def test_bad_published_numbers(first, second, shown):
     ("changed", "shown"),
     [
         ({"key": "0"}, "`key`"),
-        ({"first": None}, "`first` must be of owkg.judge.scores"),
+        ({"first": None}, "`first` must be Scores, the first result of owkg.judge.scores"),
         ({"second": pair()[1]._replace(systems=("a", "b", "c", "d", "z"))}, "same systems: `second` lacks e"),
         ({"second": pair()[1]._replace(metrics=("m0", "x"))}, "same metrics: `second` lacks m1"),
         ({"second": pair()[1]._replace(larger_is_better=(True, True))}, "larger is better"),
-        ({"second": pair()[1]._replace(weight=np.zeros((2, 25)))}, "`second` .* some weight, got none of m0"),
+        (
+            {"second": pair()[1]._replace(weight=np.zeros((2, 25)))},
+            "`second` .* a positive weight, got none for m0",
+        ),
         ({"replicates": 1}, "`replicates`"),
         ({"level": 1}, "`level`"),
         ({"interval": "bca"}, "centred, percentile, got 'bca'"),

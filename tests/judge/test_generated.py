@@ -164,7 +164,7 @@ def test_models_are_kept_apart(tmp_path, capsys):
         assert json.loads(capsys.readouterr().out)["models"] == [together[name]]
     assert together["bad"]["report"]["ceiling"] == 0
     written(source, rows)
-    with pytest.raises(ValueError, match="`lists` must be of one model, got bad, good"):
+    with pytest.raises(ValueError, match="`lists` must have one model, got bad, good"):
         filtered_before(read_generated(source), graph)
 
 
@@ -200,7 +200,7 @@ def test_the_command(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "line 1: must be one JSON object, whole"),
+        ("{", "line 1: must be one whole JSON object"),
         ('{"answers": }', "line 1: must be JSON"),
         ("[1]", "entry 1: must be an object, got int"),
         ("[" * 100_000, "line 1: must be JSON that is not nested so deep"),
@@ -208,7 +208,7 @@ def test_the_command(tmp_path, capsys):
         ('{"answers": [], "query": "a r"}', "line 1: a query must be 'head"),
         (
             '{"answers": [], "head": "a", "tail": "b", "relation": "r"}',
-            "line 1: must ask by head and relation",
+            "line 1: must give the query as head and relation",
         ),
         (
             '{"answers": [], "head": "a", "relation": "r", "ranked": 3}',
@@ -227,7 +227,7 @@ def test_bad_files(text, message, tmp_path):
 def test_other_queries_and_metrics():
     graph = world()
     other = lists(RNG.normal(size=(QUERIES, N)), 2, query=pl.lit("e13|s|?"))
-    with pytest.raises(ValueError, match="`lists` must answer queries of test, got none such"):
+    with pytest.raises(ValueError, match="`lists` must answer queries of test, got only others"):
         ranks_of_lists(other, graph)
     found = ranks_of_lists(lists(RNG.normal(size=(QUERIES, N)), 2), graph)
     with pytest.raises(
@@ -267,7 +267,7 @@ def test_an_array_of_lists(tmp_path):
         ('[{"head": "a",\n "relation" "r"}]', "x, line 2: must be JSON"),
         ('[{"head": "a", "head": "b", "relation": "r", "answers": []}]', "got 'head' twice"),
         ("[]", "x: holds no list"),
-        ('{\n"head": "a", "relation": "r", "answers": []}', "x, line 1: must be one JSON object, whole"),
+        ('{\n"head": "a", "relation": "r", "answers": []}', "x, line 1: must be one whole JSON object"),
         (
             '{"head": "a", "relation": "r", "answers": ["c"]}\n{"query": "?|r|c", "answers": ["\\ud800"]}',
             r"x, line 2: must be Unicode, got .ud800, half of a letter",

@@ -82,10 +82,7 @@ def test_the_file_of_convert(tmp_path, monkeypatch, capsys):
     [
         ({"scores": np.zeros((2, N))}, r"`scores` must be numbers of shape \(12, 9\)"),
         ({"scores": np.full((TRIPLES, N), np.nan)}, "`scores` must not be NaN, got NaN in row"),
-        (
-            {"scores": np.arange(TRIPLES * N).reshape(TRIPLES, N)},
-            "must be equal in rows that ask the same query",
-        ),
+        ({"scores": np.arange(TRIPLES * N).reshape(TRIPLES, N)}, "must be equal in rows of the same query"),
         ({"split": "none"}, "`split` must be one of"),
         ({"side": "relation"}, "`side` must be head or tail"),
         ({"depth": 0}, "`depth` must be a whole number of at least 1"),

@@ -120,10 +120,10 @@ def test_limits():
 @pytest.mark.parametrize(
     ("change", "split", "shown"),
     [
-        (lambda f: f, "valid", "`split` must be one with triples .*test.*, got 'valid'"),
-        (lambda f: f, "empty", "`split` must be one with triples"),
+        (lambda f: f, "valid", "`split` must be a split with triples .*test.*, got 'valid'"),
+        (lambda f: f, "empty", "`split` must be a split with triples"),
         (lambda f: pl.concat([f, f]), "test", "`scored` must score each pair of a relation once"),
-        (lambda f: f.drop("score"), "test", "`scored` must have the columns .* without score"),
+        (lambda f: f.drop("score"), "test", "`scored` must have the columns .*; score is missing"),
         (lambda f: f.with_columns(head=pl.lit("x")), "test", "labels of the graph, got the head 'x'"),
         (lambda f: f.with_columns(score=pl.lit(float("nan"))), "test", "scores that are numbers, got NaN"),
     ],

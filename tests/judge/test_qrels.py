@@ -85,7 +85,7 @@ def test_merging_against_dictionaries(first, second):
         if POOLED not in (first[name], second.get(name, POOLED)) and first[name] != second[name]
     ]
     if torn:
-        with pytest.raises(ValueError, match=f"{len(torn)} answers have two, such as '{torn[0]}'"):
+        with pytest.raises(ValueError, match=f"{len(torn)} answers have two relevances, such as '{torn[0]}'"):
             merged(qrels(first), qrels(second))
         return
     found = merged(qrels(first), qrels(second))

@@ -129,14 +129,14 @@ def test_the_same_labels_change_nothing_and_unjudged_ones_do_not_count():
     table = ranked(np.arange(24).reshape(2, 12) % 7, np.pad(full, ((0, 0), (0, 9))))
     both = pl.concat([labels(full), labels(np.array([[False] * 5 + [True]]), relevance=0)])
     assert relabelled(table, both).table.equals(table)
-    with pytest.raises(ValueError, match="`qrels` must call some answer relevant"):
+    with pytest.raises(ValueError, match="`qrels` must call at least one answer relevant"):
         relabelled(table, both, level=2)
 
 
 def test_refused():
     full = np.ones((2, 3), bool)
     table = ranked(np.arange(6.0).reshape(2, 3), full)
-    with pytest.raises(ValueError, match=r"2 answers in it are not, such as 'e3' to h0\|r\|\?"):
+    with pytest.raises(ValueError, match=r"2 of them are not ranked, such as 'e3' to h0\|r\|\?"):
         relabelled(table, labels(np.ones((2, 4), bool)))
     with pytest.raises(ValueError, match="`qrels` must have the columns side, entity"):
         relabelled(table, pl.DataFrame({"query": ["q"]}))

@@ -124,14 +124,16 @@ def test_systems_of_one_tag_are_named_by_their_files(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("a|r|? Q0 b 1 0.5 m\n")
     x, y, other = (tmp_path / name for name in ("x.run", "y.run", "d/x.run"))
-    with pytest.warns(UserWarning, match="called 'm': these are named by their files, x, y"):
+    with pytest.warns(UserWarning, match="named 'm': these are named by their files, x, y"):
         assert read_runs([x, y])["model"].to_list() == ["x", "y"]
     with pytest.warns(UserWarning, match="named by their files"):
         assert read_runs([x, other])["model"].to_list() == [str(x), str(other)]
     y.write_text("a|r|? Q0 b 1 0.5 m\na|r|? Q0 b 1 0.5 n\n")
     with pytest.warns(UserWarning, match="x, y/m"):
         assert read_runs([x, y])["model"].to_list() == ["x", "y/m", "n"]
-    with pytest.raises(ValueError, match=r"y\.run: holds 2 systems \('m', 'n'\), which one name, 'b'"):
+    with pytest.raises(
+        ValueError, match=r"y\.run: holds 2 systems \('m', 'n'\), which cannot all be named 'b'"
+    ):
         read_runs({"a": x, "b": y})
     with pytest.raises(ValueError, match=r"x\.run: is given twice"):
         read_runs([x, x])
@@ -242,5 +244,5 @@ def test_bad_depth(depth):
 def test_no_frame_and_no_column():
     with pytest.raises(ValueError, match="`run` must be a polars DataFrame"):
         top([], 1)
-    with pytest.raises(ValueError, match="without score"):
+    with pytest.raises(ValueError, match="score is missing"):
         top(one().drop("score"), 1)

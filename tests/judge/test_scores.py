@@ -71,7 +71,7 @@ def test_weights_are_those_of_every_system(names, by_triple):
     read(a.with_columns(own), b.with_columns(own))
     for first, second in ((a.with_columns(own), b), (a, b.with_columns(own))):
         with pytest.raises(
-            ValueError, match=r"must have the same weights .*: those of 24 answers differ, such as"
+            ValueError, match=r"must have the same weights .*: the weights of 24 answers differ, such as"
         ):
             read(first, second)
 
@@ -81,7 +81,7 @@ def test_a_table_that_does_not_say_whether_it_is_filtered_is():
     chosen = [metric("macro-map@20")]
     found = scores({"a": a.with_columns(filtered=True), "b": b}, chosen)[0]
     np.testing.assert_array_equal(found.value, scores({"a": a, "b": b}, chosen)[0].value)
-    with pytest.raises(ValueError, match="or the others are not filtered"):
+    with pytest.raises(ValueError, match="or other answers are not filtered"):
         scores({"a": a.with_columns(filtered=False), "b": b}, chosen)
 
 
@@ -125,8 +125,8 @@ def test_ids_for_labels():
     ("tables", "metrics", "message"),
     [
         ({}, SUMMARIES, "`tables` must hold a rank table for each system"),
-        ({"a": table(0)}, [], "`metrics` must be at least one"),
-        ({"a": table(0)}, ["mrr"], "`metrics` must be of owkg.metrics.metric, got 'mrr'"),
+        ({"a": table(0)}, [], "`metrics` must name at least one metric"),
+        ({"a": table(0)}, ["mrr"], "`metrics` must be metrics from owkg.metrics.metric, got 'mrr'"),
         ({"a": table(0)}, [metric("zmrr")], "`metrics` must be means"),
         ({"a": table(0)}, [metric("median-rank")], "`metrics` must be means"),
         ({"a": table(0)}, [metric("gmr")], "`metrics` must be means"),
@@ -141,7 +141,7 @@ def test_ids_for_labels():
         (
             {"a": table(0).with_columns(filtered=False)},
             [metric("macro-mrr")],
-            "`metrics` has macro-mrr, and the answers of a query are in no one list",
+            "`metrics` must not include macro-mrr, because the answers of a query do not form one list",
         ),
     ],
 )
@@ -209,7 +209,7 @@ def test_bounds_of_ranks_are_no_ties_of_the_default_rule(tmp_path):
             owkg.compare(of, "hits@1")
     with pytest.raises(ValueError, match=r"hits@1 is 0\.2500 to 0\.7500"):
         owkg.audit(files, "hits@1")
-    with pytest.warns(UserWarning, match="the tie rule pessimistic says which"):
+    with pytest.warns(UserWarning, match="the tie rule pessimistic selects"):
         assert owkg.compare(files, "hits@1", ties="pessimistic").values["value"].to_list() == [0.25, 0.75]
     with pytest.warns(UserWarning, match="ranks: 2 of 4 ranks are bounds"):
         ends = owkg.evaluate(part, "hits@1", ties=["pessimistic", "optimistic"], ci=None)
@@ -220,7 +220,7 @@ def test_bounds_of_ranks_are_no_ties_of_the_default_rule(tmp_path):
     folder.mkdir()
     part.with_columns(model=pl.lit("part")).write_parquet(folder / "a.parquet")
     full.with_columns(model=pl.lit("full"), bounded=pl.lit(False)).write_parquet(folder / "b.parquet")
-    with pytest.raises(ValueError, match=r"`ties` must say where answers stand .*folder\) are bounds"):
+    with pytest.raises(ValueError, match=r"`ties` must state the rank of answers .*folder\) are bounds"):
         owkg.compare([folder], "hits@1")
     with pytest.warns(UserWarning, match="the tie rule pessimistic"):
         owkg.compare([folder], "hits@1", ties="pessimistic")

@@ -138,7 +138,7 @@ def test_seeds_in_files(both, tmp_path, name):
 
 
 def test_a_system_with_one_seed_is_noted(both):
-    with pytest.warns(UserWarning, match="c has one seed: how much it differs over seeds is not known"):
+    with pytest.warns(UserWarning, match="c has one seed, so that its variation over seeds is unknown"):
         found = owkg.compare({"a": both["a"], "c": table(9)}, "mrr", test="t")
     assert found.values["seeds"].to_list() == [3, 1]
     assert found.values["seed_deviation"].is_null().to_list() == [False, True]
@@ -177,7 +177,7 @@ def test_intersect_keeps_what_every_seed_ranks(both):
     ("second", "message"),
     [
         (lambda run: run, r"two.csv: seed 1 of the system 'a' is in .*one.csv too"),
-        (lambda run: run.drop("seed"), r"two.csv: the system 'a' is in .*one.csv too; a column seed"),
+        (lambda run: run.drop("seed"), r"two.csv: the system 'a' is in .*one.csv too; tell its runs apart"),
         (
             lambda run: run.with_columns(seed=2, candidates=70),
             "must have the same candidates and weights in every system",

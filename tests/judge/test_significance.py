@@ -250,7 +250,7 @@ def test_systems_that_read_the_same_and_others_that_differ_by_a_constant(test, q
         ({"scores": 1}, "`scores`"),
         ({"scores": micro(systems=1)}, "at least two systems, got 1"),
         ({"scores": micro(queries=1)}, "at least two queries, got 1"),
-        ({"scores": made(np.ones((2, 3)), np.zeros(3))}, "some weight"),
+        ({"scores": made(np.ones((2, 3)), np.zeros(3))}, "a positive weight"),
         ({"metric": "x"}, "`metric` must be one of m, got 'x'"),
         ({"test": "z"}, "t, wilcoxon, randomisation, got 'z'"),
         ({"test": "randomisation"}, "`key`"),

@@ -135,9 +135,9 @@ def test_draws_that_order_nothing_are_left_out():
     ("changed", "shown"),
     [
         ({"key": -1}, "`key`"),
-        ({"scores": 3}, "`scores` must be of owkg.judge.scores, the first of its pair, got int"),
+        ({"scores": 3}, "`scores` must be Scores, the first result of owkg.judge.scores, got int"),
         ({"scores": random_scores(systems=1)}, "at least two systems, got 1"),
-        ({"scores": made(np.ones((1, 2, 3)), np.zeros((1, 3)))}, "some weight, got none of m0"),
+        ({"scores": made(np.ones((1, 2, 3)), np.zeros((1, 3)))}, "a positive weight, got none for m0"),
         ({"sizes": [0.5, 1.0]}, r"`sizes` must be in \(0, 1\), got 1.0"),
         ({"sizes": [0.01]}, "large enough for one of the 40 queries, got 0.01"),
         ({"sizes": [np.nan]}, "`sizes` .* got nan"),
@@ -196,8 +196,8 @@ def test_triples_are_drawn_with_both_sides():
 @pytest.mark.parametrize(
     ("changed", "shown"),
     [
-        ({"tables": 3}, "`tables` must hold a rank table for each of two systems at least, got 3"),
-        ({"tables": ranked(systems=1)}, "two systems at least"),
+        ({"tables": 3}, "`tables` must hold rank tables of at least two systems, got 3"),
+        ({"tables": ranked(systems=1)}, "at least two systems"),
         ({"sizes": [0.01]}, "large enough for one of the 30 triples, got 0.01"),
         ({"metrics": [metrics.metric("zmrr")]}, "`metrics` must be means"),
         ({"ties": "random"}, "`ties`"),

@@ -116,10 +116,10 @@ def refused(systems, message, **options):
 def test_what_cannot_be_streamed_is_told(folder, tables, tmp_path, monkeypatch):
     refused({"a": folder / "model=transe", "b": tables["rotate"]}, "`systems` must all be paths or datasets")
     refused(
-        {"a": folder / "model=transe", "b": folder / "model=rotate"}, "is called 'a', and its column model"
+        {"a": folder / "model=transe", "b": folder / "model=rotate"}, "is named 'a', but its column model"
     )
     refused([folder, folder], "both have a model 'complex'")
-    refused([folder / "model=transe"], "must name two systems at least")
+    refused([folder / "model=transe"], "must name at least two systems")
     monkeypatch.setattr(streamed, "free_memory", lambda: 1000)
     refused([folder], r"must leave memory for the scores of about \d+ queries")
 
@@ -181,9 +181,7 @@ def test_rows_without_weight_change_nothing(tables, tmp_path):
 def test_raw_ranks_beside_filtered(tables, tmp_path):
     flagged = {name: table.with_columns(filtered=name != "rotate") for name, table in tables.items()}
     written(flagged, tmp_path / "ranks")
-    refused(
-        [tmp_path / "ranks"], "raw ranks, of 'rotate', cannot be compared with filtered ones, of 'complex'"
-    )
+    refused([tmp_path / "ranks"], "raw ranks of 'rotate' cannot be compared with filtered ranks of 'complex'")
 
 
 def test_several_seeds_as_in_memory(tables, tmp_path):

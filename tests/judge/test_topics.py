@@ -247,7 +247,7 @@ def test_examples_are_names():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["--metric", "AQ"], "--metric must be of AP"),
+        (["--metric", "AQ"], "--metric must be among AP"),
         (["--qrels", "nowhere"], "No such file"),
         (["--level", "0"], "--level"),
     ],
@@ -265,7 +265,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(ValueError, match=r"bad\.run, line 1: a score must be a number"):
         evaluate_runs(tmp_path / "bad.run", qrels)
     (tmp_path / "other.qrels").write_text("999 0 D1 1\n")
-    with pytest.raises(ValueError, match="`qrels` must judge queries that sys answers, got none such"):
+    with pytest.raises(ValueError, match="`qrels` must judge queries that sys answers, got none"):
         evaluate_runs(run, tmp_path / "other.qrels")
     with pytest.raises(ValueError, match=r"a\.run: is given twice"):
         evaluate_runs([run, run], qrels)
@@ -273,9 +273,11 @@ def test_bad_files(tmp_path):
         owkg.compare([run, run], "AP")
     both = tmp_path / "both.run"
     both.write_text("301 Q0 D1 1 2 x\n301 Q0 D1 1 2 y\n")
-    with pytest.raises(ValueError, match=r"both\.run: holds 2 systems \('x', 'y'\), which one name, 'a'"):
+    with pytest.raises(
+        ValueError, match=r"both\.run: holds 2 systems \('x', 'y'\), which cannot all be named 'a'"
+    ):
         evaluate_runs({"a": both}, qrels)
-    with pytest.raises(ValueError, match="`by` is of rank metrics"):
+    with pytest.raises(ValueError, match="`by` applies to rank metrics"):
         owkg.compare([run, run], "AP", qrels=qrels, by="side")
 
 

@@ -115,13 +115,13 @@ def test_a_label_that_a_map_lacks_is_named_with_its_line(made, file, line, what)
 )
 def test_the_complete_one_of_two_layouts_is_read_and_the_rest_is_named(made, rest, left):
     folder = made(text(USUAL) | rest)
-    with pytest.warns(UserWarning, match=f"is read as labelled, and leaves out {left}: the other files"):
+    with pytest.warns(UserWarning, match=f"is read as labelled, without {left}, because the other files"):
         assert labels(read_graph(folder)) == FACTS
 
 
 def test_half_of_the_maps_beside_another_order_is_noted(made):
     folder = made(text(OTHER) | {"entity2id.txt": MAPS["entity2id.txt"]})
-    said = r"leaves out entity2id.txt: .* as of KB2E, `layout` head,tail,relation"
+    said = r"without entity2id.txt, .* of KB2E, give `layout` head,tail,relation"
     with (
         pytest.warns(UserWarning, match=said),
         pytest.warns(UserWarning, match="is the order of the columns"),
@@ -262,7 +262,9 @@ def test_a_fourth_column_divides_true_from_false(made, blocks, true, false):
         f"ann\tlikes\tcy\t{true}\nann\tlikes\tbob\t{false}\nbob\tlikes\tcy\t{true}\nzoe\tlikes\tcy\t{false}\n"
     )
     folder = made({"train.txt": text(USUAL)["train.txt"], "dev.txt": lines, "test.txt": lines})
-    with pytest.warns(UserWarning, match="which triples are true: 2 are, and 2 are not and become the split"):
+    with pytest.warns(
+        UserWarning, match="marks 2 triples as true and 2 as false; the false ones become the split"
+    ):
         graph = read_graph(folder)
     assert list(graph.splits) == ["train", "valid", "test", "test_negatives", "valid_negatives"]
     for name in ("valid", "test"):
@@ -290,7 +292,7 @@ def test_a_fourth_column_beside_ids_is_asked_about(made, blocks):
     (folder / "train.txt").write_text("0\t0\t1\n1\t0\t2\n2\t1\t0\n")
     with pytest.raises(ValueError, match=r"test\.txt, line 1: .* got '2\\t0\\t0\\t1'"):
         read_graph(folder)
-    with pytest.warns(UserWarning, match="1 are, and 0 are not"):
+    with pytest.warns(UserWarning, match="marks 1 triples as true and 0 as false"):
         assert labels(read_graph(folder, layout="labelled"))["test"] == [("2", "0", "0")]
 
 
@@ -329,8 +331,8 @@ def test_lines_of_classes_are_named(made, blocks):
     with pytest.raises(ValueError, match=r"test\.txt, line 3: the class .* must be 1 or -1 .*, got '0\.7'"):
         read_graph(made(text(USUAL) | {"test.txt": first + "ann\tlikes\tbob\t0.7\n"}))
     again = first + "cy\tlikes\tcy\t1\nbob\tlikes\tcy\t-1\n"
-    refused = pytest.raises(ValueError, match=r"line 4: .* stands on line 2 already")
-    with pytest.warns(UserWarning, match="are true"), refused:
+    refused = pytest.raises(ValueError, match=r"line 4: .* is already on line 2")
+    with pytest.warns(UserWarning, match="as true"), refused:
         read_graph(made(text(USUAL) | {"test.txt": again}), duplicates="error")
     with pytest.raises(ValueError, match=r"test\.txt, line 3: .*got 3 columns"):
         read_graph(made(text(USUAL) | {"test.txt": first + "ann\tlikes\tbob\n"}))
@@ -339,7 +341,7 @@ def test_lines_of_classes_are_named(made, blocks):
 def test_false_triples_in_two_files_are_refused(made):
     files = text(USUAL) | {"test.txt": "ann\tlikes\tcy\t-1\n", "test_negatives.txt": "ann\tlikes\tbob\n"}
     refused = pytest.raises(ValueError, match=r"the split test_negatives, and test.txt does")
-    with pytest.warns(UserWarning, match="are true"), refused:
+    with pytest.warns(UserWarning, match="as true"), refused:
         read_graph(made(files))
 
 
@@ -375,7 +377,7 @@ def test_literals_and_blank_nodes_are_entities_as_they_are_written(made):
         ("ann knows bob .\n", "must be a triple of N-Triples"),
         ("<a:a> <a:p> <a:b>\n", "must be a triple of N-Triples"),
         ("<a:a> <a:p> <a b> .\n", "must be a triple of N-Triples"),
-        ("<http://x/ann> <http://x/knows> <http://x/bob> .\n", "stands on line 1 already"),
+        ("<http://x/ann> <http://x/knows> <http://x/bob> .\n", "is already on line 1"),
     ],
 )
 def test_lines_of_n_triples_are_named(made, blocks, line, words):
@@ -409,7 +411,7 @@ SHOWN = re.findall(_BLOCKS, PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("files", "command"), SHOWN, ids=[command.split()[4] for _, command in SHOWN])
-@pytest.mark.filterwarnings("ignore:.*(left out|which triples are true|are entities)")
+@pytest.mark.filterwarnings("ignore:.*(left out|triples as true|are entities)")
 def test_the_folders_of_the_page_are_read_as_it_says(made, files, command):
     held, name = {}, ""
     for line in files.splitlines():
@@ -426,6 +428,6 @@ def test_triples_beside_a_whole_openke_folder_are_left_out_with_a_note(tmp_path)
     maps = {"entity2id.txt": "2\na\t0\nb\t1\n", "relation2id.txt": "1\nr\t0\n"}
     for name, text in (maps | {"train2id.txt": "1\n0 1 0\n", "train.txt": "b\tr\ta\n"}).items():
         (tmp_path / name).write_text(text)
-    with pytest.warns(UserWarning, match=r"is read as openke, and leaves out train.txt; `layout` reads"):
+    with pytest.warns(UserWarning, match=r"is read as openke, without train.txt; `layout` reads"):
         assert read_graph(tmp_path).splits["train"].tolist() == [[0, 0, 1]]
     assert read_graph(tmp_path, layout="labelled").splits["train"].tolist() == [[1, 0, 0]]

@@ -199,10 +199,10 @@ def test_integers_are_ids(made):
     [
         (
             "1 1 2\n2 1 3\n",
-            "0 is the id of no entity and of no relation in a triple: .* a candidate of every",
+            "0 is the id of no entity and of no relation in a triple, .* a candidate of every",
         ),
-        ("1 0 2\n2 0 3\n", "0 is the id of no entity in a triple: .* a candidate of every query; `layout`"),
-        ("1 1 2\n2 1 0\n", "0 is the id of no relation in a triple: .* counts as one; `layout` labelled"),
+        ("1 0 2\n2 0 3\n", "0 is the id of no entity in a triple, .* a candidate of every query; `layout`"),
+        ("1 1 2\n2 1 0\n", "0 is the id of no relation in a triple, .* counts as one; `layout` labelled"),
     ],
 )
 def test_ids_that_do_not_begin_at_0_are_noted(made, text, said):
@@ -225,7 +225,7 @@ def test_integers_are_labels_where_not_all_columns_are_or_when_told(made):
 @pytest.mark.parametrize("line", ["-1 0 1", "01\t0\t1", "1.0 0 1", "+1 0 1"])
 def test_one_line_does_not_turn_ids_into_labels(made, line):
     folder = made({"train.txt": f"{line}\n0 0 1\n1 0 2\n", "test.txt": "0\t0\t2\n"})
-    words = f"train.txt, line 1: is not three ids .*, got {re.escape(repr(line))}, where most lines are"
+    words = f"train.txt, line 1: is not three ids .*, got {re.escape(repr(line))}, but most lines are"
     with pytest.raises(ValueError, match=words):
         read_graph(folder)
     if "\t" in line:
@@ -235,7 +235,7 @@ def test_one_line_does_not_turn_ids_into_labels(made, line):
 
 def test_a_first_line_of_labels_before_ids_is_warned_of(made):
     folder = made({"train.txt": "ann\tknows\tbob\n0\t0\t1\n1\t0\t2\n"})
-    with pytest.warns(UserWarning, match="got 'ann.*', where most lines are: all of them are read as labels"):
+    with pytest.warns(UserWarning, match="got 'ann.*', but most lines are: all of them are read as labels"):
         assert "ann" in read_graph(folder).entities
 
 
@@ -246,13 +246,13 @@ def test_a_split_that_is_no_file_is_refused(made, name, what):
     path = folder / name
     if what == "link":
         path.symlink_to("objects/gone")
-        words = "must be a file, and is a link to objects/gone, which is not there"
+        words = "must be a file, but is a link to objects/gone, which does not exist"
     elif what == "folder":
         path.mkdir()
-        words = "must be a file, and is a folder"
+        words = "must be a file, but is a folder"
     else:
         os.mkfifo(path)
-        words = "must be a file, and is none"
+        words = "must be a file, but is not"
     with pytest.raises(ValueError, match=rf"{name}: {words}\."):
         read_graph(folder)
     path.rmdir() if what == "folder" else path.unlink()
@@ -278,20 +278,18 @@ def test_labels_come_before_ids_where_dictionaries_hold_numbers(made):
 def test_labels_beside_a_whole_layout_of_other_files_are_left_out_with_a_note(made):
     for files in (LIBKGE, PYKEEN):
         folder = made(files | LABELLED)
-        with pytest.warns(
-            UserWarning, match=r"leaves out test.txt, train.txt; `layout` reads them .labelled"
-        ):
+        with pytest.warns(UserWarning, match=r"without test.txt, train.txt; `layout` reads them .labelled"):
             assert labels(read_graph(folder)) == TRIPLES
         for name in (*files, "train.txt"):
             (folder / name).unlink()
-    with pytest.warns(UserWarning, match=r"is read as libkge, and leaves out test.txt\.$"):
+    with pytest.warns(UserWarning, match=r"is read as libkge, without test.txt\.$"):
         assert labels(read_graph(made(LIBKGE))) == TRIPLES
 
 
 def test_splits_that_a_manifest_does_not_name_are_left_out_with_a_note(made):
     folder = made(LIBKGE | {"test.del": "0\t0\t1\n", "valid_more.del.gz": "0\t0\t1\n"})
     with pytest.warns(
-        UserWarning, match=r"dataset.yaml: names no split of .* test.del, valid_more.del.gz: left"
+        UserWarning, match=r"dataset.yaml: does not name test.del, valid_more.del.gz as splits"
     ):
         assert labels(read_graph(folder)) == TRIPLES
 
@@ -462,9 +460,14 @@ BAD_LINES = [
     # LibKGE
     (LIBKGE | {"train.del": "1\t1\t2\n2\t1\t5\n"}, "train.del", 2, "tail .* got 5"),
     (LIBKGE | {"entity_ids.del": "0\tcy\n1\tann\n9\tbob\n"}, "entity_ids.del", 3, "below"),
-    (LIBKGE | {"held_out.del": "0\t0\t1\n0\t0\t0\n"}, "dataset.yaml", 10, "says 1 of held_out.del, .* 2"),
+    (
+        LIBKGE | {"held_out.del": "0\t0\t1\n0\t0\t0\n"},
+        "dataset.yaml",
+        10,
+        "states 1 lines for held_out.del, .* 2",
+    ),
     (LIBKGE | {"dataset.yaml": MANIFEST + "  - x\n"}, "dataset.yaml", 20, "key: value"),
-    (LIBKGE | {"dataset.yaml": MANIFEST + "  name: x\n"}, "dataset.yaml", 20, "line 16 already"),
+    (LIBKGE | {"dataset.yaml": MANIFEST + "  name: x\n"}, "dataset.yaml", 20, "already on line 16"),
     (LIBKGE | {"dataset.yaml": MANIFEST + "  more: [1, 2]\n"}, "dataset.yaml", 20, "plain value"),
     (LIBKGE | {"dataset.yaml": MANIFEST + "  more: &a x\n"}, "dataset.yaml", 20, "plain value"),
     (LIBKGE | {"dataset.yaml": MANIFEST + "  more: *a\n"}, "dataset.yaml", 20, "plain value"),
@@ -474,7 +477,7 @@ BAD_LINES = [
         20,
         "plain value",
     ),
-    (LIBKGE | {"dataset.yaml": MANIFEST.replace("s: 3", "s: 4")}, "dataset.yaml", 17, "says 4"),
+    (LIBKGE | {"dataset.yaml": MANIFEST.replace("s: 3", "s: 4")}, "dataset.yaml", 17, "states 4 lines"),
     (LIBKGE | {"dataset.yaml": MANIFEST.replace("s: 3", "s: x")}, "dataset.yaml", 17, "whole number"),
     (
         LIBKGE | {"dataset.yaml": MANIFEST.replace("test.type: triples", "test.type: quintuples")},
@@ -488,12 +491,17 @@ BAD_LINES = [
         for files, folder in ((FACTORY, ""), (PYKEEN, "training/"), (PYKEEN, "testing/"))
         for file, text, *rest in BAD_FACTORIES
     ),
-    (LIBKGE | {"dataset.yaml": MANIFEST.replace("held_out.del", "../x.del")}, "dataset.yaml", 9, "beside"),
+    (
+        LIBKGE | {"dataset.yaml": MANIFEST.replace("held_out.del", "../x.del")},
+        "dataset.yaml",
+        9,
+        "in the same folder",
+    ),
     (
         LIBKGE | {"dataset.yaml": "dataset:\n  files.train.filename: ../lk/train.del\n"},
         "dataset.yaml",
         2,
-        "must name a file beside this one, got '../lk/train.del', which is outside of the folder",
+        "must name a file in the same folder, got '../lk/train.del', which is outside of it",
     ),
     (
         LIBKGE | {"dataset.yaml": "dataset:\n  files.train.filename: train.del\n"},

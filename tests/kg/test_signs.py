@@ -105,7 +105,7 @@ def test_a_header_of_which_one_word_is_a_label_is_an_error(tmp_path, name, mark,
     path = tmp_path / name
     path.write_text("\n".join(mark.join(row) for row in (header, ("a", header[1], "b"))))
     with pytest.raises(
-        ValueError, match=r"line 1: must be a triple.* `layout` labelled takes it for a triple"
+        ValueError, match=r"line 1: must be a triple.* `layout` labelled takes it as a triple"
     ):
         read_graph(tmp_path)
     assert len(read_graph(tmp_path, layout="labelled").splits["train"]) == 2

@@ -244,7 +244,7 @@ def refused(source, message, **options):
 def test_bad_files_are_named(table, tmp_path):
     ranks = tmp_path / "ranks"
     refused(folder(ranks), "`ranks` must hold .parquet files, got none in the folder .*ranks")
-    refused(ranks / "*.parquet", r"`ranks` must name files, and no file matches the pattern .*\*.parquet")
+    refused(ranks / "*.parquet", r"`ranks` must name files, but no file matches the pattern .*\*.parquet")
     with pytest.raises(FileNotFoundError):
         RankDataset.of(ranks / "none.parquet")
     table.clear().write_parquet(ranks / "0.parquet")
@@ -266,7 +266,7 @@ def test_bad_files_are_named(table, tmp_path):
     table.drop("optimistic").write_parquet(ranks / "2.parquet")
     refused(ranks / "2.parquet", "2.parquet: no column optimistic")
     table.write_parquet(folder(ranks / "model=x") / "3.parquet")
-    refused(ranks / "model=x", "3.parquet: model is a column of the file, and in the name of its folder")
+    refused(ranks / "model=x", "3.parquet: model is both a column of the file and in the name of its folder")
 
 
 @pytest.mark.parametrize(

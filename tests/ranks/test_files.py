@@ -174,7 +174,7 @@ def test_an_unknown_suffix_is_refused(tmp_path, name):
     path = tmp_path / name
     path.touch()
     for call in (lambda: read_ranks(path).frame, lambda: write_ranks(pl.DataFrame([TASK]), path)):
-        with pytest.raises(ValueError, match=r"name ends in \.parquet, \.csv, \.tsv"):
+        with pytest.raises(ValueError, match=r"name of a rank table must end in \.parquet, \.csv, \.tsv"):
             call()
 
 

@@ -135,16 +135,16 @@ def test_queries_of_other_times_are_other_queries():
         ({"key": "place"}, "`tasks` must have the column place"),
         ({"during": "time"}, "`known` must have the column from"),
         ({"entities": "abcdeg"}, "`tasks` must name entities in answer, got 'f'"),
-        ({"entities": "aabcde"}, "`entities` must be labels that are different"),
+        ({"entities": "aabcde"}, "`entities` must be distinct labels"),
         ({"scores": np.ones((2, 6))}, r"`scores` must be \[tasks, entities\], \[1, 6\]"),
         (
             {"candidates": pl.DataFrame({"entity": ["a"], "relation": ["x"]})},
-            "`candidates` must have some for every task; for . there are none, such as a ",
+            "`candidates` must have an entity for every task; . tasks have none, such as a ",
         ),
         ({"scores": np.full((1, 6), np.nan)}, "NaN"),
         (
             {"known": pl.DataFrame({"head": "a", "relation": "r", "tail": "f", "time": "1"}), "key": "time"},
-            "`known` must hold time as `tasks` does, got String, not Int64",
+            "`known` must hold time with the type of `tasks`, got String, not Int64",
         ),
     ],
 )
@@ -195,7 +195,7 @@ def test_static_and_raw_queries_are_told_apart():
     known = tasks.drop("side")
     scores = np.arange(12.0).reshape(2, 6)
     with pytest.raises(
-        ValueError, match="`tasks` must be different: the tail of \\(a, r, b\\) is asked for twice"
+        ValueError, match="`tasks` must be distinct: the tail of \\(a, r, b\\) is asked for twice"
     ):
         rank_queries(scores, tasks, ENTITIES, known=known)
     for facts in (known, None):
@@ -247,7 +247,7 @@ def test_a_task_without_its_time_is_refused(time):
 def test_labels_that_are_missing_are_refused(column):
     tasks = pl.DataFrame({"head": ["a", "b"], "relation": "r", "tail": "c", "side": "tail"})
     none = tasks.with_columns(pl.when(pl.col("head") == "b").then(None).otherwise(column).alias(column))
-    with pytest.raises(ValueError, match=f"`tasks` must not miss a {column}, got none in row 2"):
+    with pytest.raises(ValueError, match=f"`tasks` must have a {column} in every row, got none in row 2"):
         rank_queries(np.zeros((2, 6)), none, ENTITIES)
 
 

@@ -42,20 +42,16 @@ def test_a_rank_is_both_ranks(saved):
         (f"{HEADER}\na,r,b,tail,0\n", 9, ", line 2: rank must be a whole number of at least 1, got '0'"),
         (f"{HEADER}\na,r,b,tail,2.5\n", 9, ", line 2: rank must be a whole number of at least 1, got '2.5'"),
         (f"{HEADER}\na,r,b,tail,10\n", 9, ", line 2: rank must be at most candidates (9), got 10"),
-        (
-            f"{HEADER}\na,r,b,tail,1\n",
-            None,
-            ": no column candidates; `num_candidates` says how many there are",
-        ),
+        (f"{HEADER}\na,r,b,tail,1\n", None, ": no column candidates; give their number in `num_candidates`"),
         (
             f"{HEADER},candidates\na,r,b,tail,1,9\n",
             9,
-            ": `num_candidates` must be an option or the column candidates, got it t",
+            ": `num_candidates` must be an option or the column candidates, got both",
         ),
         (
             f"{HEADER},optimistic\na,r,b,tail,1,1\n",
             9,
-            ": a column rank beside optimistic: the ranks are not free of ties",
+            ": has a column rank and optimistic, so that ranks are not free of ties",
         ),
         (
             "head,relation,tail,side\na,r,b,tail\n",
@@ -129,9 +125,9 @@ def test_the_filter_of_a_list(saved, graph):
             r"line 5: the graph has no triple 'a r d' in any split, .* \(1 of 4 rows",
         ),
         (f"{HEADER}\na,r,c,tail,4\n", {}, r"line 2: rank must be at most candidates \(3\), got 4"),
-        (f"{HEADER},filtered\na,r,c,tail,1,false\n", {}, "`filter_splits` must say what filters"),
-        ("rank\n3\n", {}, "`columns` must say of which side ranks without head, relation and tail are"),
-        (ROWS, {"num_candidates": 4}, "`num_candidates` must be absent with a graph"),
+        (f"{HEADER},filtered\na,r,c,tail,1,false\n", {}, "`filter_splits` must name the splits that filter"),
+        ("rank\n3\n", {}, "`columns` must give the side of ranks without head, relation and tail, as"),
+        (ROWS, {"num_candidates": 4}, "`num_candidates` must be left out with a graph"),
         (ROWS, {"filter_splits": ["dev"]}, "`filter_splits` must be among train, valid, test, got 'dev'"),
     ],
 )
@@ -140,7 +136,7 @@ def test_a_list_that_is_not_of_the_graph(saved, graph, text, options, message):
         ranks_from_list(saved(text), graph=graph, **options)
 
 
-@pytest.mark.filterwarnings("ignore:.* does not say what was asked")
+@pytest.mark.filterwarnings("ignore:.* does not name its queries")
 def test_a_lone_rank_is_of_a_query_of_its_own(saved):
     table = ranks_from_list(saved("rank,model\n3,m\n1,m\n"), num_candidates=9)
     assert table.select("head", "relation", "tail", "side", "optimistic", "pessimistic", "model").rows() == [
@@ -156,7 +152,7 @@ def test_bad_arguments_are_named(saved):
     path = saved(f"{HEADER}\na,r,b,tail,1\n")
     with pytest.raises(ValueError, match="`num_candidates` must be a whole number of at least 1, got 0"):
         ranks_from_list(path, num_candidates=0)
-    with pytest.raises(ValueError, match=r"list.txt: a rank table's name ends in"):
+    with pytest.raises(ValueError, match=r"list.txt: the name of a rank table must end in"):
         ranks_from_list(saved("", "list.txt"), num_candidates=9)
 
 
@@ -191,7 +187,7 @@ def test_a_binary_file_of_another_kind_is_told(tmp_path):
     (tmp_path / "ranks.pt").write_bytes(b"PK\x03\x04\0\0")
     for name in ("ranks.xz", "ranks.pt"):
         with pytest.raises(
-            ValueError, match=rf"{name}: neither \.npz, \.npy, .* but a binary file\. A list of ranks is"
+            ValueError, match=rf"{name}: must be \.npz, \.npy, .* got a binary file\. A list of ranks is"
         ):
             kind_of(tmp_path / name)
 

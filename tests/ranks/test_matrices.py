@@ -122,17 +122,17 @@ NAN = np.where(np.arange(12).reshape(3, 4) == 6, np.nan, 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"scores": None}, ": no .npz file of scores: no array scores; arrays found: triples, side"),
+        ({"scores": None}, ": not a .npz file of scores: no array scores; arrays found: triples, side"),
         (
             {"scores": NAN},
             ": scores must not be NaN, got NaN for query 1 (the tail of 'c', 's', 'd'), entity 2",
         ),
         ({"scores": SCORES.astype(np.longdouble)}, ": scores must be floating-point numbers of 16, 32 or 64"),
         ({"scores": SCORES.astype(int)}, ": scores must be floating-point numbers"),
-        ({"scores": SCORES[:, :3]}, ": scores have 3 columns, one an entity, but the graph has 4 entities"),
+        ({"scores": SCORES[:, :3]}, ": scores have 3 columns, one per entity, but the graph has 4 entities"),
         ({"scores": SCORES[0]}, ": scores must be of shape [n, entities], got shape (4,)"),
         ({"scores": SCORES[:0], "triples": TRIPLES[:0]}, ": scores must be of shape [n, entities]"),
-        ({"scores": SCORES[:2]}, ": triples must be 2, one a row of scores, got 3"),
+        ({"scores": SCORES[:2]}, ": triples must be 2, one per row of scores, got 3"),
         ({"triples": TRIPLES[:, :2]}, ": triples must be of shape [triples, 3], got (3, 2)"),
         (
             {"triples": TRIPLES + np.array([0, 0, 2])},
@@ -150,16 +150,22 @@ NAN = np.where(np.arange(12).reshape(3, 4) == 6, np.nan, 0)
         ({"side": np.array(1)}, ": side must be one string, or one for each of 3 triples, got int64"),
         (
             {"side": np.array(["head"] * 3, object)},
-            ": no .npz file of scores: Object arrays cannot be loaded",
+            ": not a .npz file of scores: Object arrays cannot be loaded",
         ),
         (
             {"entity_labels": np.array(["a", "b", "c", "z"])},
-            ": entity_labels hold 'z', which is no entity of",
+            ": entity_labels hold 'z', but the graph has no such entity",
         ),
         ({"entity_labels": np.array(["a", "b", "c", "c"])}, ": entity_labels must be unique, got 'c' twice"),
-        ({"entity_labels": np.array(["a", "b"])}, ": entity_labels must be 4, one a column of scores, got 2"),
+        (
+            {"entity_labels": np.array(["a", "b"])},
+            ": entity_labels must be 4, one per column of scores, got 2",
+        ),
         ({"entity_labels": np.arange(4)}, ": entity_labels must be strings, got int64 of shape (4,)"),
-        ({"relation_labels": np.array(["r", "z"])}, ": relation_labels hold 'z', which is no relation of"),
+        (
+            {"relation_labels": np.array(["r", "z"])},
+            ": relation_labels hold 'z', but the graph has no such relation",
+        ),
     ],
 )
 def test_a_bad_file_is_named(saved, change, message):
@@ -199,7 +205,9 @@ def forged(path, shape, *, dtype="<f8", data=b"\0" * 80, version=(1, 0)):
 def test_a_header_that_does_not_fit_its_bytes_is_refused_before_memory_is_taken(tmp_path, shape, version):
     path = forged(tmp_path / "scores.npz", shape, version=version)
     bytes_ = 8 * shape[0] * shape[1]
-    message = f"no .npz file of scores: scores holds 80 bytes, but {bytes_} by its header, float64 of shape"
+    message = (
+        f"not a .npz file of scores: scores holds 80 bytes, but {bytes_} by its header, float64 of shape"
+    )
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")):
@@ -216,7 +224,9 @@ def test_members_that_are_no_arrays_or_hold_objects_are_refused(tmp_path):
     np.savez(path, triples=TRIPLES, side="tail")
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("scores.npy", b"text")
-    with pytest.raises(ValueError, match=r"scores\.npz: no \.npz file of scores: scores is no array\."):
+    with pytest.raises(
+        ValueError, match=r"scores\.npz: not a \.npz file of scores: scores is not an array\."
+    ):
         ranks_from_matrix(path, filter_splits=[])
 
 
@@ -224,7 +234,7 @@ def test_what_is_no_npz_file(tmp_path, saved):
     path = tmp_path / "scores.npz"
     for content in (b"", b"PK\x03\x04 and so on", b"\x80\x04N.", b"text"):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"scores\.npz: no \.npz file of scores"):
+        with pytest.raises(ValueError, match=r"scores\.npz: not a \.npz file of scores"):
             ranks_from_matrix(path, GRAPH)
     with path.open("wb") as file:
         np.save(file, SCORES)
@@ -233,7 +243,7 @@ def test_what_is_no_npz_file(tmp_path, saved):
     content = saved(**GOOD).read_bytes()
     at = zipfile.ZipFile(path).infolist()[0].header_offset + 200
     path.write_bytes(content[:at] + b"\xff" + content[at + 1 :])
-    with pytest.raises(ValueError, match=r"scores\.npz: no \.npz file of scores: Bad CRC"):
+    with pytest.raises(ValueError, match=r"scores\.npz: not a \.npz file of scores: Bad CRC"):
         ranks_from_matrix(path, GRAPH)
     with pytest.raises(OSError, match="No such file"):
         ranks_from_matrix(tmp_path / "none.npz", GRAPH)

@@ -189,7 +189,7 @@ def test_a_row_for_both_sides(tmp_path, name):
     assert read.select("head", "side", "optimistic", "pessimistic").rows() == [
         ("a", "head", 2, 2), ("b", "head", 3, 3), ("a", "tail", 1, 1), ("b", "tail", 9, 9),
     ]  # fmt: skip
-    with pytest.raises(ValueError, match=r"ranks say nothing of ties: `untied`"):
+    with pytest.raises(ValueError, match=r"ranks do not state their ties: `untied`"):
         read_ranks(path, columns=columns, candidates=9)
     with pytest.raises(ValueError, match=r"(line 3|row 2): tail_rank must be at most .*, got 9"):
         read_ranks(path, columns=columns, candidates=8, untied=True)
@@ -223,7 +223,7 @@ def test_half_ranks_have_realistic_metrics_alone(tmp_path, name):
         assert owkg.evaluate(path, "mrr", by="ties", realistic=True)["ties"].to_list() == ["realistic"]
     with pytest.raises(ValueError, match=r"`ties` must be realistic .* got exact"):
         owkg.evaluate(read, "mrr", ties="exact")
-    with pytest.raises(ValueError, match="`ties` must be realistic: only realistic ranks of 'a'"):
+    with pytest.raises(ValueError, match="`ties` must be realistic, because only realistic ranks of 'a'"):
         owkg.compare({"a": read, "b": TABLE}, "mrr", ties="pessimistic")
     read.write(tmp_path / "again.csv")
     assert read_ranks(tmp_path / "again.csv").averaged
@@ -236,7 +236,7 @@ def test_what_no_realistic_rank_is(rank):
 
 
 def test_said_twice():
-    with pytest.raises(ValueError, match="`realistic` must be absent with `untied`"):
+    with pytest.raises(ValueError, match="`realistic` must be left out with `untied`"):
         TableReading(untied=True, realistic=True)
     with pytest.raises(ValueError, match="`untied` must be"):
         read_ranks(HALVES, untied="no")
@@ -265,7 +265,7 @@ def test_arrays_and_lists_of_ranks():
 @pytest.mark.parametrize(
     ("ranks", "options", "message"),
     [
-        ([1, 2], {}, "no column candidates; `candidates` says how many"),
+        ([1, 2], {}, "no column candidates; give their number in `candidates`"),
         ([[1, 2, 3]], {"candidates": 9}, r"`ranks` must be ranks, numbers of shape \[n\], .* shape \(1, 3\)"),
         ([], {"candidates": 9}, "`ranks` must be ranks"),
         (["a", "b"], {"candidates": 9}, "`ranks` must be ranks"),
@@ -273,9 +273,9 @@ def test_arrays_and_lists_of_ranks():
         ([1, 2], {"candidates": [9, 9, 9]}, "`candidates` must be one number, or one for each of 2 rows"),
         ([1, 2], {"candidates": 0}, "`candidates` must be a whole number of at least 1"),
         ([1, float("nan")], {"candidates": 9}, "row 2: rank must be whole or half"),
-        ([1, 2], {"graph": GRAPH}, "`columns` must say of which side"),
-        ([[1, 2]], {"graph": GRAPH}, "has 1 rows without triples, and the split test 2 triples"),
-        (3, {"candidates": 9}, "must be a table of owkg.read_ranks or owkg.rank, a DataFrame, .* got int"),
+        ([1, 2], {"graph": GRAPH}, "`columns` must give the side"),
+        ([[1, 2]], {"graph": GRAPH}, "has 1 rows without triples, and the split test has 2 triples"),
+        (3, {"candidates": 9}, "must be of owkg.read_ranks or owkg.rank, a DataFrame, .* got int"),
         ([[1, 2]], {"candidates": 9, "columns": {"rank": "2"}}, "names '2'; columns found: '0', '1'"),
         ([TABLE, TABLE], {}, r"`ranks` must have names if there are several tables: \{name: table, ...\}"),
     ],
@@ -289,7 +289,7 @@ def test_bad_arrays(ranks, options, message):
 def test_ranks_alone_are_realistic(tmp_path):
     np.save(tmp_path / "r.npy", [1.0, 4.0, 2.5])
     for given in ([1, 4, 2.5], np.array([1, 4, 2.5]), tmp_path / "r.npy"):
-        with pytest.warns(UserWarning, match="ranks are taken for realistic ones"):
+        with pytest.warns(UserWarning, match="ranks are taken as realistic"):
             assert read_ranks(given, candidates=9).averaged
         assert owkg.evaluate(given, "mrr", candidates=9)["value"].item() == pytest.approx(0.55)
     assert not read_ranks([1, 4], candidates=9, untied=True).averaged
@@ -306,13 +306,13 @@ def test_the_other_column_of_an_array_is_left_out():
 def test_arrays_in_files(tmp_path):
     path = tmp_path / "r.npy"
     np.save(path, np.array([[1, 2], [1, 4]]))
-    with pytest.warns(UserWarning, match="column 0 is taken for the ranks of heads"):
+    with pytest.warns(UserWarning, match="column 0 is taken as the ranks of heads"):
         table = convert(path, graph=GRAPH, untied=True, split="test").table
     assert table["optimistic"].to_list() == [1, 1, 2, 4]
     turned = read_ranks(path, graph=GRAPH, untied=True, columns={"head_rank": "1", "tail_rank": "0"}).frame
     assert turned["optimistic"].to_list() == [2, 4, 1, 1]
     np.save(path, np.array([1, 2, 3]))
-    with pytest.warns(UserWarning, match="each rank counts as a query of its own, for a tail"):
+    with pytest.warns(UserWarning, match="each rank counts as a separate query for a tail"):
         assert read_ranks(path, untied=True, candidates=5).frame["head"].to_list() == [0, 1, 2]
 
 
@@ -329,7 +329,7 @@ def test_bad_arrays_in_files(tmp_path, bad):
         "header": data.replace(b"(999,)", b"(9999999999,)"),
     }
     path.write_bytes(made.get(bad, data))
-    with pytest.raises(ValueError, match=r"r\.npy: (no \.npy file of numbers|must be ranks)"):
+    with pytest.raises(ValueError, match=r"r\.npy: (not a \.npy file of numbers|must be ranks)"):
         read_ranks(path, untied=True, candidates=1000)
 
 
@@ -341,7 +341,7 @@ def test_ids_are_those_of_the_graph_only_where_it_is_said(tmp_path):
         assert read.select("head", "relation", "tail").rows() == [("a", "r", "c"), ("a", "s", "c")]
     with pytest.raises(ValueError, match=r"line 2: the graph has no entity '0'.* `ids`"):
         read_ranks(path, graph=GRAPH)
-    with pytest.warns(UserWarning, match="whole numbers are taken for ids of the graph; `ids`"):
+    with pytest.warns(UserWarning, match="whole numbers are taken as ids of the graph; `ids`"):
         read_ranks(ids, graph=GRAPH)
     with pytest.raises(ValueError, match="`ids` needs a graph"):
         read_ranks(path, ids=True)
@@ -352,7 +352,7 @@ def test_ids_are_those_of_the_graph_only_where_it_is_said(tmp_path):
 def test_numbers_that_are_labels_and_no_ids():
     numbers = GRAPH._replace(entities=("7", "5", "3", "0"))
     rows = TABLE.with_columns(head=pl.lit(7), relation=pl.lit("r"), tail=pl.lit(3))
-    with pytest.warns(UserWarning, match="whole numbers are taken for labels of the graph; `ids`"):
+    with pytest.warns(UserWarning, match="whole numbers are taken as labels of the graph; `ids`"):
         assert read_ranks(rows, graph=numbers).frame["popularity"].to_list() == [0, 2]
 
 
@@ -393,7 +393,7 @@ def test_levels_of_an_index_that_have_names_are_columns(levels):
 @pytest.mark.parametrize(
     ("systems", "message"),
     [
-        ([TABLE, TABLE], r"`systems` must have names where they are tables without a column model"),
+        ([TABLE, TABLE], r"`systems` must have names if they are tables without a column model"),
         (TABLE, "`systems` must be several"),
         ({"a": TABLE, "b": 3}, "`systems` must be rank tables, paths or dictionaries, got 3"),
         ({"a": TABLE, "b": {"head": [1, 2], "tail": [1]}}, "`systems` must be columns of one length"),
@@ -432,10 +432,10 @@ def test_folders_of_tables_without_candidates(tmp_path):
 def test_other_tables_in_a_folder_are_told(tmp_path):
     _written(TABLE, tmp_path / "f" / "0.parquet")
     _written(TABLE, tmp_path / "f" / "more.csv")
-    with pytest.warns(UserWarning, match=r"1 tables that are no Parquet files .* such as more\.csv"):
+    with pytest.warns(UserWarning, match=r"1 tables that are not Parquet files .* such as more\.csv"):
         assert len(read_ranks(tmp_path / "f")) == 2
     (tmp_path / "f" / "0.parquet").unlink()
-    with pytest.raises(ValueError, match=r"got none .*; owkg ranks convert makes one of more\.csv"):
+    with pytest.raises(ValueError, match=r"got none .*; owkg ranks convert makes one from more\.csv"):
         read_ranks(tmp_path / "f")
 
 
@@ -525,10 +525,10 @@ NAMED = "head,relation,tail,side,rank,candidates\na,r,c,tail,1,9\na,s,c,tail,"
         (WIDE_TEXT + "1,x\n", "realistic", "line 3: tail_rank must be whole or half"),
         (WIDE_TEXT + "1,1.5\n", "untied", "line 3: tail_rank must be a whole number"),
         ("h,r,t,rank\na,r,c,1\n", "untied", "no column side; columns found: h, r, t, rank; .* as side=NAME"),
-        (LR, "untied", "no column rank; columns found: h, r, t, lhs, rhs; `columns` says "
-         "which columns hold ranks, as rank=NAME, or head_rank=NAME,tail_rank=NAME"),
+        (LR, "untied", "no column rank; columns found: h, r, t, lhs, rhs; `columns` names "
+         "the columns that hold ranks, as rank=NAME or head_rank=NAME,tail_rank=NAME"),
         (LR, None, "columns found: h, r, t, lhs, rhs; .* head_rank=NAME,tail_rank=NAME"),
-        ("head_rank,tail_rank\n1,2\n", "untied", r"test 2 triples: they must be .* --split NAME"),
+        ("head_rank,tail_rank\n1,2\n", "untied", r"test has 2 triples: they must be .* --split NAME"),
     ],
 )  # fmt: skip
 def test_messages_have_the_names_and_values_of_the_file(tmp_path, text, how, message):

@@ -146,7 +146,7 @@ def test_qrels_and_a_number_of_entities_are_enough(files):
     assert table["relation"].to_list() == ["s|t", "r", "r", "r"]
     assert table.columns[-2:] == ["model", "bounded"]
     assert table["bounded"].to_list() == [False, False, False, True]
-    assert notes == ("1 relevant answers were not retrieved: they tie with all candidates that were not",)
+    assert notes == ("1 relevant answers were not retrieved: they tie with all unretrieved candidates",)
 
 
 def test_topics_need_no_graph(files):
@@ -262,12 +262,12 @@ def test_a_bad_line_of_qrels_is_named(tmp_path, line, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"qrels": None}, "`qrels` or `split` must say which answers are relevant, got neither"),
-        ({"split": "test"}, "`qrels` or `split` must say which answers are relevant, got both"),
-        ({"num_entities": None}, "`kg` or `num_entities` must say how many entities there are, got neither"),
+        ({"qrels": None}, "`qrels` or `split` must give the relevant answers, got neither"),
+        ({"split": "test"}, "`qrels` or `split` must give the relevant answers, got both"),
+        ({"num_entities": None}, "`kg` or `num_entities` must give the number of entities, got neither"),
         ({"qrels": None, "split": "test"}, "`kg` must be given for its splits, got none and 'test'"),
         ({"filter_splits": ["train"]}, r"`kg` must be given for its splits, got none and \['train'\]"),
-        ({"num_entities": 5}, "`num_entities` must be at least 6, those that the files name, got 5"),
+        ({"num_entities": 5}, "`num_entities` must be at least 6, as many as the files name, got 5"),
         ({"num_entities": 9.5}, "`num_entities` must be a whole number of at least 1, got 9.5"),
         ({"tolerance": -1.0}, "`tolerance` must be finite and at least 0, got -1.0"),
     ],

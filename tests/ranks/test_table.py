@@ -156,9 +156,9 @@ def test_missing_columns_are_named_with_those_found():
 
 def test_a_column_rank_is_pointed_to_its_converter():
     bare = table().drop("optimistic", "pessimistic").with_columns(rank=pl.lit(1))
-    with pytest.raises(ValueError, match="candidates, rank; ranks say nothing of ties: `untied`"):
+    with pytest.raises(ValueError, match="candidates, rank; ranks do not state their ties: `untied`"):
         validated(bare)
-    with pytest.raises(ValueError, match=r"no column side; .*candidates, rank; `columns` says"):
+    with pytest.raises(ValueError, match=r"no column side; .*candidates, rank; `columns` names"):
         validated(table(rank=[1, 1, 1]).drop("side"))
 
 

@@ -100,7 +100,7 @@ def test_densities_out_of_range(closed, density):
 
 
 def test_no_facts_cannot_survive():
-    with pytest.raises(ValueError, match="`facts` must hold some"):
+    with pytest.raises(ValueError, match="`facts` must hold at least one fact"):
         survival(
             np.empty((0, 3), np.int32),
             0.5,

@@ -207,7 +207,7 @@ def test_without_validation_two_training_facts_stand_in_where_loaders_need_some(
     for layout in ("openke", "libkge"):
         valid = read_graph(tmp_path / "new" / layout).splits["valid"]
         np.testing.assert_array_equal(valid, world.train[:2])
-    assert "training\nfacts stand in for it" in (tmp_path / "new/README.md").read_text()
+    assert "first\ntwo training facts instead" in (tmp_path / "new/README.md").read_text()
 
 
 def test_sets_without_facts_have_no_file(closed, tmp_path):
@@ -285,16 +285,16 @@ def test_a_failure_leaves_what_was_there(world, closed, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "label", "message"),
     [
-        ("entities", "a\tb", "entity labels must hold no tab or line end"),
-        ("entities", "a\nb", "entity labels must hold no tab"),
-        ("entities", "a\rb", "entity labels must hold no tab"),
+        ("entities", "a\tb", "entity labels must not hold tabs or line end"),
+        ("entities", "a\nb", "entity labels must not hold tab"),
+        ("entities", "a\rb", "entity labels must not hold tab"),
         ("entities", "", "entity labels .* got ''"),
-        ("entities", "a ", "begin or end in no space, got 'a '"),
-        ("entities", "a|b", r"entity labels must hold no bar .* got 'a\|b'"),
-        ("entities", "?", r"be no \"\?\""),
+        ("entities", "a ", "begin or end with a space, got 'a '"),
+        ("entities", "a|b", r"entity labels must not hold a bar .* got 'a\|b'"),
+        ("entities", "?", r"or be \"\?\""),
         ("entities", "\ufeffa", "entity labels"),
         ("relations", " r", "relation labels must .* got ' r'"),
-        ("relations", "r\t", "relation labels must hold no tab"),
+        ("relations", "r\t", "relation labels must not hold tab"),
     ],
 )
 def test_labels_that_files_cannot_hold(closed, tmp_path, kind, label, message):
@@ -316,9 +316,9 @@ def test_labels_that_some_tools_misread_are_noted(closed, tmp_path):
 
 def test_worlds_and_layouts_that_are_refused(world, tmp_path):
     for worlds, got in (([], "none"), ([world, world], "d0.75, d0.75")):
-        with pytest.raises(ValueError, match=f"`worlds` must be of different densities, got {got}"):
+        with pytest.raises(ValueError, match=f"`worlds` must have different densities, got {got}"):
             write_worlds(worlds, tmp_path / "new", source=SOURCE)
-    with pytest.raises(ValueError, match="`layouts` must be of openke, libkge, got 'rotate'"):
+    with pytest.raises(ValueError, match="`layouts` must be among openke, libkge, got 'rotate'"):
         write_worlds([world], tmp_path / "new", source=SOURCE, layouts=["libkge", "rotate"])
     assert not list(tmp_path.iterdir())
 
@@ -326,7 +326,7 @@ def test_worlds_and_layouts_that_are_refused(world, tmp_path):
 def test_worlds_of_different_graphs_are_refused(closed, tmp_path):
     less = closed._replace(splits={name: facts[1:] for name, facts in closed.splits.items()})
     worlds = [_sample(closed, density=0.5), _sample(less, density=0.6)]
-    with pytest.raises(ValueError, match="`worlds` must be of one closed world"):
+    with pytest.raises(ValueError, match="`worlds` must have the same closed world"):
         write_worlds(worlds, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
@@ -347,4 +347,4 @@ def test_the_card_says_what_alpha_and_z_are(closed, tmp_path, model):
     write_worlds([_sample(closed, missing=model)], tmp_path / "new")
     text = " ".join((tmp_path / "new" / "README.md").read_text().split())
     assert "Alpha is the share of the full test that is in the sparse test" in text
-    assert ("not that something went wrong" in text) == (model != Independent())
+    assert ("it is not an error" in text) == (model != Independent())
