@@ -126,8 +126,8 @@ def check(
     of_pairs = pl.concat(certified)
     some = of_pairs.filter("covered")
     line(
-        f"{len(some):,} of {len(of_pairs):,} orders by MRR are certified against more facts than are missing. "
-        f"The full test reverses {some['reversed'].sum():,} of these, {of_pairs['reversed'].sum():,} of all"
+        f"{len(some):,} of {len(of_pairs):,} orders by MRR are certified against more facts than are missing."
+        f" The full test reverses {some['reversed'].sum():,} of these, {of_pairs['reversed'].sum():,} of all"
     )
     printed(
         f"facts chosen by a model, correlations known to {WIDTH:g}",
