@@ -1,17 +1,18 @@
-"""Speed and memory of full filtered evaluation, beside its bare matrix products, and beside PyKEEN.
+"""Speed and memory of full filtered evaluation, compared with its bare matrix products and with PyKEEN.
 
 ComplEx of 256 complex numbers with random parameters ranks the test set of FB15k-237 among all its entities,
-both sides, filtered by train, valid and test. The limit is what the matrix products alone take, of the same
-queries in blocks with all entities, in turn with the evaluation; blocks are of 16 or 64 MiB of scores, and
-the faster counts. Beside them stands the best that the machine does on square matrices. PyKEEN has a process
-and an interpreter of its own; it evaluates the same triples, beside its own bare products (it scores a
-query once a triple).
+both sides, filtered by train, valid and test. The limit is the time of the matrix products alone, of the same
+queries in blocks with all entities, measured in turn with the evaluation. Blocks have 16 or 64 MiB of scores,
+and the faster size counts. The table also has the best speed of the machine on square matrices. PyKEEN runs
+in its own process and interpreter; it evaluates the same triples, and is compared with its own bare products
+(it scores a query once for each triple).
 
     python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
 
-Last, a million entities: ranks a second by the size of blocks, beside NumPy's product of 64 queries.
+The second table is for a million entities: ranks per second by block size, compared with NumPy's product of
+64 queries.
 
-Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
+If --kg is not given and OWKG_DATA is not set, a random graph of the same size is used.
 """
 
 import json
@@ -39,19 +40,19 @@ from simulations.script import Out, Quick, run_script, save_table
 
 _DIM = 256
 _SQUARE = 4096
-# Bytes of scores.
+# Bytes of scores in a block.
 _BLOCKS = (2**24, 2**26)
-# Of many entities: how many, numbers an entity, queries, and queries of a product of NumPy.
+# For many entities: number of entities, numbers an entity, queries, and queries of a product of NumPy.
 _MANY, _MANY_DIM, _ASKED, _ROWS = 1_000_000, 64, 512, 64
 _MANY_BLOCKS = {"16 MiB": 2**24, "256 MiB": 2**28, "1 GiB": 2**30, "as chosen": None}
 _SIZES = {"entities": 14_541, "relations": 237, "train": 272_115, "valid": 17_535, "test": 20_466}
 
 
 def graph_at(folder: Path | None, sizes: Sequence[int] = tuple(_SIZES.values())) -> kg.KnowledgeGraph:
-    """The graph in a folder, or a random one of such sizes, its entities unequally popular."""
+    """The graph in a folder, or a random one of the given sizes whose entities differ in popularity."""
     if folder is not None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # labels that no triple has
+            warnings.simplefilter("ignore", UserWarning)  # about labels that no triple has
             return kg.read_graph(folder)
     rng = np.random.default_rng(0)
     n, m, *counts = sizes
@@ -65,13 +66,13 @@ def graph_at(folder: Path | None, sizes: Sequence[int] = tuple(_SIZES.values()))
 
 
 def queries(graph: kg.KnowledgeGraph) -> list[int]:
-    """How many different queries the test set asks, of heads and of tails."""
+    """Number of different queries of the test set, for heads and for tails."""
     test = graph.splits["test"]
     return [len(np.unique(test[:, columns], axis=0)) for columns in ([1, 2], [0, 1])]
 
 
 def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
-    """Seconds of the evaluation, alone in its process for its memory."""
+    """Seconds of the evaluation, measured alone in its process because of its memory."""
     scorer = model("complex", dim=_DIM)
     trained = Trained(scorer, *scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations))
 
@@ -81,7 +82,7 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
     first = once(rank)
     peak = peak_gib()
     bare = [products(graph, size) for size in _BLOCKS]
-    # In turn, so that what else the machine does weighs on all.
+    # In turn, so that other load on the machine affects all of them.
     seconds, *alone = zip(*((once(rank), *map(once, bare)) for _ in range(repeats)), strict=True)
     limit = min(map(min, alone))
     flops = 2 * sum(queries(graph)) * graph.num_entities * 2 * _DIM
@@ -101,7 +102,7 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
 
 
 def many(entities: int, repeats: int) -> list[dict[str, Any]]:
-    """Ranks a second among many entities by the size of blocks, and beside a product of NumPy."""
+    """Ranks per second among many entities by block size, and the speed of a product of NumPy."""
     scorer = model("distmult", dim=_MANY_DIM, reciprocal=False)
     trained = Trained(scorer, *scorer.init(jax.random.key(0), entities, 1))
     rng = np.random.default_rng(0)
@@ -122,7 +123,7 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
     calls[f"NumPy's product of {_ROWS} queries"] = multiply
     for call in calls.values():
         call()
-    # In turn, so that what else the machine does weighs on all.
+    # In turn, so that other load on the machine affects all of them.
     seconds = [[once(call) for call in calls.values()] for _ in range(repeats)]
     return [
         {
@@ -136,7 +137,7 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
 
 
 def products(graph: kg.KnowledgeGraph, block_bytes: int) -> Callable[[], None]:
-    """The bare matrix products of the evaluation, to be called."""
+    """A function that computes the bare matrix products of the evaluation."""
     most = block_bytes // (4 * graph.num_entities)
     keys = jax.random.split(jax.random.key(2))
     entities = jax.random.normal(keys[0], (graph.num_entities, 2 * _DIM))
@@ -155,7 +156,7 @@ def products(graph: kg.KnowledgeGraph, block_bytes: int) -> Callable[[], None]:
 
 
 def pykeen(graph: kg.KnowledgeGraph, python: Path, repeats: int) -> dict[str, Any]:
-    """What PyKEEN takes for the same triples."""
+    """Seconds of PyKEEN for the same triples."""
     with tempfile.TemporaryDirectory() as folder:
         splits = {name: graph.splits[name] for name in ("train", "valid", "test")}
         sizes = np.array([graph.num_entities, graph.num_relations])
@@ -168,14 +169,14 @@ def main(
     out: Out = Path("out"),
     quick: Quick = False,
     folder: Annotated[
-        Path | None, typer.Option("--kg", help="Folder of FB15k-237; in OWKG_DATA when absent.")
+        Path | None, typer.Option("--kg", help="Folder of FB15k-237. Default: fb15k237 in OWKG_DATA.")
     ] = None,
     python: Annotated[
-        Path | None, typer.Option("--pykeen", help="Interpreter of an environment with PyKEEN 1.11.1.")
+        Path | None, typer.Option("--pykeen", help="Python interpreter of an environment with PyKEEN 1.11.1.")
     ] = None,
     only: Annotated[bool, typer.Option("--only", help="Measure without PyKEEN, and print JSON.")] = False,
 ) -> None:
-    """Speed and memory of full filtered evaluation."""
+    """Measures speed and memory of full filtered evaluation."""
     repeats = 2 if quick else 5
     data = os.environ.get("OWKG_DATA")
     folder = Path(data) / "fb15k237" if folder is None and data else folder

@@ -91,7 +91,7 @@ def main(
     if judge:
         truth = read_judgements(folder / "truth.qrels")
         for sheet in judge:
-            print(f"judged {sheet} with the truth: {fill_in(sheet, truth):,} answers are true")
+            print(f"judged {sheet} by the truth: {fill_in(sheet, truth):,} answers are true")
         return
     writable_folder(folder)
     made = campaign(Config(), seed)

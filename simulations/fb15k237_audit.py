@@ -112,10 +112,10 @@ def published(data: Data, out: Out = Path("out")) -> None:
         rows.append([f"{d:g}", str(len(said)), str(len(said.filter(turned))), str(len(found) - len(said))])
     line(
         f"sparsity {sparsity[0]:.3f} to {sparsity[1]:.3f} (by what judging found), {len(found)} pairs, of "
-        f"which judging turns {len(found.filter(turned))}",
+        f"which judging reverses {len(found.filter(turned))}",
         "dim",
     )
-    heads = ["correlations apart by", "order sure", "of these turned by judging", "not sure"]
+    heads = ["correlations apart by", "order sure", "of these reversed by judging", "not sure"]
     printed("published order of 13 systems by MRR on FB-Test-O", heads, rows)
     cells = [
         [f"{row['first']} > {row['second']}", f"{row['difference']:+.4f}", f"{row['p_value']:.2g}"]

@@ -180,7 +180,7 @@ def _queries(path: Path, graph: kg.KnowledgeGraph) -> Int64[np.ndarray, "queries
         found = table[column].replace_strict(dict(zip(labels, range(len(labels)), strict=True)), default=None)
         if found.null_count():
             row = int(found.is_null().arg_max() or 0)
-            raise ValueError(f"{path}: {table[column][row]!r} is not a {column} of the graph.")
+            raise ValueError(f"{path}: the graph has no {column} {table[column][row]!r}.")
         ids.append(found.to_numpy().astype(np.int64))
     return ids[0] * graph.num_relations + ids[1]
 

@@ -84,11 +84,11 @@ def claims(
     comes from resamples of the difference itself. Equal keys give equal tables, and the rows of a density do
     not depend on the other densities.
 
-    Flattening (`flattening`): `slope_low`, `slope_high`, `slope_ratio`, `r2_linear`, `r2_log` and `r2_gain`,
-    for each configuration with the reference metrics, and as means over the measurable configurations, "all",
-    with every metric. In addition, `ratio_of_slopes` is the ratio of the mean slopes, and `log_fits_better`
-    the share of configurations that a logarithm fits better. A claim that cannot be measured has no value,
-    but a remark.
+    Flattening (`flattening`): `slope_low`, `slope_high`, `slope_ratio`, `r2_linear`, `r2_log` and `r2_gain`:
+    a row for each configuration with the reference metrics, and means over the measurable configurations,
+    "all", with every metric. In addition, `ratio_of_slopes` is the ratio of the mean slopes, and
+    `log_fits_better` the share of configurations that a logarithm fits better. A claim that cannot be
+    measured has no value, but a remark.
 
     Inconsistency (`inconsistency`): `inconsistent`, `of_distinct`, `contradicting` and `distinct`, and their
     differences, with the subtracted entry in the column `minus`: every metric minus the reference metrics,

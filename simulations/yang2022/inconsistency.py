@@ -20,7 +20,7 @@ Z = 1.96
 
 
 class Apart(StrEnum):
-    """What two checkpoints must not share if they are compared."""
+    """Property that two compared checkpoints must not share."""
 
     CONFIGURATION = "configuration"
     MODEL = "model"

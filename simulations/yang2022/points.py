@@ -23,7 +23,7 @@ class PublishedGrid:
     num_entities: int = 14505
 
     def points(self, *correlations: float) -> dict[str, np.ndarray]:
-        """`rho`, `alpha` and `strength` of all points, flat, for the given correlations (default: all)."""
+        """`rho`, `alpha` and `strength` of all points at the given correlations (default: all), flat."""
         axes = (correlations or self.correlations, self.alphas, self.strengths)
         flat = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
         return dict(zip(("rho", "alpha", "strength"), flat, strict=True))

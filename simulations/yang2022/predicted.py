@@ -70,7 +70,7 @@ def measured_strength(metric: RankWeight, value: Any, num_answers: Any, num_enti
 def predicted(
     metric: RankWeight, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any
 ) -> Predicted:
-    """Mean and variance of a metric on the sparse test, for a model of known strength.
+    """Mean and variance of a metric on the sparse test by the strength of the model.
 
     A share of 1 - sparsity^N of the queries with N answers is left, and weighs in the mean.
 

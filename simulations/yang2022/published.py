@@ -35,10 +35,10 @@ def published_simulations() -> pl.DataFrame | None:
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path}: {error}") from error
     if missing := sorted(set(_COLUMNS) - set(table.columns)):
-        raise ValueError(f"{path}: no column {', '.join(missing)}.")
+        raise ValueError(f"{path}: must have the column {', '.join(missing)}.")
     table = table.select(list(_COLUMNS))
     if table.is_empty():
-        raise ValueError(f"{path}: no rows.")
+        raise ValueError(f"{path}: must have at least one row, got none.")
     probability = pl.col("alpha").is_between(0, 1, closed="none") & pl.col("strength").is_between(0, 1)
     sizes = (pl.col("num_answers") >= 1) & (pl.col("num_entities") > pl.col("num_answers"))
     numbers = pl.col("rho").is_between(-1, 1) & pl.col("mrr_mean").is_finite()

@@ -161,7 +161,7 @@ def test_a_subset_drawn_into_the_same_folder_says_what_it_left(worlds, finished,
     asked = ("--worlds", worlds, *FEW, "--density", 0.6, "--out", out)
     code, printed, _ = call("figure5-metrics", *asked)
     assert code == 0
-    assert "of an earlier study, and not drawn again: claims.csv, " in printed
+    assert "left from an earlier study, not drawn again: claims.csv, " in printed
     noted = json.loads((out / "study.json").read_text())
     assert noted["results"] == ["figure5_metrics.pdf", "figure5_metrics.png", "figure5_metrics.svg"]
     assert "claims.csv" in noted["of_earlier_studies"]
@@ -271,7 +271,7 @@ def test_runs_of_another_seed_are_refused(worlds, finished, call):
     out, _ = finished
     code, _, error = call("claims", "--worlds", worlds, *FEW, "--out", out, "--seed", 1)
     assert code == 2
-    assert "is of another training; choose another folder" in error
+    assert "belongs to another training; choose another folder" in error
 
 
 def test_help_has_examples(call):
