@@ -40,7 +40,6 @@ TURNS = {
 REST: dict[str, int] = {
     "CONTRIBUTING.md": 4,
     "README.md": 5,
-    "benchmarks": 80,
     "docs": 171,
     "family_tree": 31,
     "notebooks": 32,
@@ -69,7 +68,6 @@ REST: dict[str, int] = {
     "owkg/terminal": 10,
     "owkg/theory": 8,
     "owkg/train": 49,
-    "simulations": 154,
 }
 
 

@@ -104,18 +104,14 @@ def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
             zip(done.worlds, done.records, done.curves, strict=True)
         ):
             found = resampled(
-                world,
-                of_world,
-                curves,
-                draws=_DRAWS,
-                seed=seed,
+                world, of_world, curves, draws=_DRAWS, seed=seed,
                 on_progress=lambda n, _, i=i: update(2 * i * _DRAWS + n, total),
-            )  # The mean over no pairs is undefined.
+            )  # fmt: skip
             tables.append(found.table)
             layers.append(Layer(band=found.band, theory=found.theory))
             agreeing = agreement(found.table)
             print(_agreeing(world, agreeing))
-            # Of no pairs there is no mean.
+            # The mean over no pairs is undefined.
             expected = found.pairs["predicted"].to_numpy().mean() if found.num_pairs else float("nan")
             if found.num_pairs:
                 print(
