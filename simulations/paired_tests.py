@@ -124,7 +124,7 @@ def of_setting(setting: Setting, queries: int, config: Config) -> dict[str, Any]
     """One row of the table."""
     rng = np.random.default_rng([config.seed, queries, *setting.name.encode()])
     ahead = advantage(setting)
-    # for two equal systems, or for one that is ahead on every query
+    # The true difference if the systems are equal, or if one is ahead by the same amount on every query.
     truth = mean_reciprocal_rank(-setting.ahead / 2) - mean_reciprocal_rank(setting.ahead / 2)
     found = []
     for _ in range(config.samples):

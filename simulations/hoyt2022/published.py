@@ -10,7 +10,7 @@ from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
 from owkg.metrics import Ties, evaluate, metric, tasks
 from simulations.script import data_file
 
-# Our name for each published name, and whether it is inverted.
+# Keys are the published name and whether it is inverted.
 NAMES = {
     ("arithmetic_mean_rank", False): "mr",
     ("arithmetic_mean_rank", True): "imr",
@@ -22,7 +22,7 @@ NAMES = {
     ("hits_at_10", True): "hits@10",
     ("hits_at_100", True): "hits@100",
 }
-"""Names of our metrics."""
+"""Names of our metrics by published name."""
 
 # The remaining metrics were drawn; for gmr, only the variance was drawn.
 CLOSED = ("mr", "mrr", "hits@1", "hits@10", "hits@100")

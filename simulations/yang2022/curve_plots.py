@@ -217,7 +217,7 @@ def _written(fig: Any, stem: Path) -> list[Path]:
     paths = save_figure(fig, stem)
     dpi = _DPI
     while (size := paths[0].stat().st_size) > _MOST_BYTES and dpi > _LEAST_DPI:
-        # Bytes grow more slowly than pixels: slightly faster than the square root.
+        # Bytes grow more slowly than pixels, so that the exponent is a little above 1/2.
         dpi = max(_LEAST_DPI, 0.9 * dpi * (_MOST_BYTES / size) ** 0.6)
         save_figure(fig, paths[0], dpi=dpi)
     return paths

@@ -25,7 +25,7 @@ from simulations.open_world.runs import (
 )
 from simulations.script import Out, Seed
 
-# Number of resamples, at which the pairs of the full-size study take a few seconds.
+# Number of resamples; with it, the pairs of the full-size study take a few seconds.
 _DRAWS = 400
 _DIGITS = 4
 
