@@ -96,7 +96,7 @@ def record(
             training diverges.
     """
     if not steps:
-        raise ValueError("`steps` must have at least one number, got none.")
+        raise ValueError("`steps` must be at least one number, got none.")
     parts, run = folder / _PARTS, folder / RUN
     if is_recorded(world, config, folder):
         shutil.rmtree(parts, ignore_errors=True)

@@ -261,7 +261,9 @@ def with_correlated(world: ClosedWorld, score: Any, seed: int = 0) -> ClosedWorl
     """
     score = checks.real("score", score, -np.inf, np.inf)
     if score.shape != world.query.shape:
-        raise ValueError(f"`score` must have {len(world.query)} answers, got the shape {score.shape}.")
+        raise ValueError(
+            f"`score` must be a number for each of {len(world.query)} answers, got the shape {score.shape}."
+        )
     if CORRELATED in world.present:
         return world
     counts = np.bincount(world.query)
