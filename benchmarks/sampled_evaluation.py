@@ -3,7 +3,7 @@
 The graph is random, with the size of ogbl-wikikg2: 2.5 million entities, 535 relations, 16 million training
 triples by a power law. The model is planted: a test tail is the best of 50,000 random candidates. Both
 evaluations are measured on test triples of some relations, on both sides. The time for the 598,543 test
-triples of ogbl-wikikg2 is projected from a quarter of these triples and from all of them.
+triples of ogbl-wikikg2 is projected from the times for a quarter of the ranked triples and for all of them.
 
     python benchmarks/sampled_evaluation.py --out out
 """

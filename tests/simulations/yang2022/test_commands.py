@@ -229,7 +229,7 @@ def test_killed_and_called_again_it_ends_with_the_same_ranks(worlds, finished, t
     [
         (("--density", "0.9,0.8"), "holds no world of density 0.8; it has 0.6, 0.9"),
         (("--density", "most"), "--density must be numbers, separated by commas, got 'most'"),
-        (("--configuration", "TransE"), "--configuration must be of complex 32, rotate 32, got 'TransE'"),
+        (("--configuration", "TransE"), "--configuration must be among complex 32, rotate 32, got 'TransE'"),
         (("--max-steps", 30), "--max-steps must reach the first look of RotatE 32, 50, got 30"),
     ],
 )
