@@ -1,9 +1,9 @@
 """Seconds of `owkg.audit` and of `owkg.compare` for 12 systems, and the size of the report.
 
 All 66 pairs are audited with the usual metrics and a sparsity of 0.3 to 0.6. One audit has 20,000 queries
-with ranks alone (the aim: at most 30 seconds). The other has 500 queries with lists of 100 answers, which show
-examples of reversed rankings. Times are of first calls, including compilation. The HTML report is written
-once.
+with ranks alone (the aim: at most 30 seconds). The other has 500 queries with lists of 100 answers, which
+show examples of reversed rankings. Times are of first calls, including compilation. The HTML report is
+written once.
 
     python benchmarks/audit.py --out out
 """
