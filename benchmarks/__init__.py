@@ -1,1 +1,1 @@
-"""Speed and memory, each against a named baseline or limit in the same run."""
+"""Speed and memory, each compared with a named baseline or limit in the same run."""

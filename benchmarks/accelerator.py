@@ -1,15 +1,17 @@
-"""All speeds that depend on the device, in one command of at most nine minutes, each beside its limit.
+"""Speeds that depend on the device, in one command of at most nine minutes, each compared with its limit.
 
-Limits of the device; Monte Carlo; full evaluation; steps of every model; steps that touch their rows alone;
-sampled evaluation; every configuration of the paper's preset (`python -m simulations.yang2022 open-world`),
-projected; trainings together; and as many runs of the preset as fit into the time that is left. A part is in
-`accelerator.json` as soon as it is measured, and is not measured again: the same command goes on where it
-stopped, and tries last what failed. A part that has not ended when the time is over, as one whose
-compilation takes longer, ends with the command. `accelerator.md` is written from that file.
+The parts are: limits of the device; Monte Carlo; full evaluation; steps of every model; steps that touch only
+their rows; sampled evaluation; every configuration of the paper's preset (`python -m simulations.yang2022
+open-world`), projected; trainings together; and as many whole runs of the preset as fit into the remaining
+time. Each part is saved in `accelerator.json` as soon as it is measured, and is not measured again: the same
+command resumes where it stopped, and retries failed parts last. A part that is still running when the time is
+over, for example because it compiles for longer, ends with the command. `accelerator.md` is written from that
+file.
 
     python benchmarks/accelerator.py --out out
 
-With OWKG_DATA, FB15k-237 and the published families of that folder; without, random ones of their sizes.
+If OWKG_DATA is set, the command uses FB15k-237 and the published families of that folder; otherwise it uses
+random graphs of the same sizes.
 """
 
 import json
@@ -25,7 +27,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
-# Run as a script, this file would find others of its folder in place of the packages of their names.
+# When this file is run as a script, the files in its folder would hide packages of the same names.
 _HERE = Path(__file__).resolve().parent
 sys.path[:] = [str(_HERE.parent), *(entry for entry in sys.path if Path(entry).resolve() != _HERE)]
 
@@ -40,13 +42,13 @@ from simulations.script import Out, run_script
 NAME, PAGE = "accelerator.json", "accelerator.md"
 _PACKAGES = ("jax", "jaxlib", "numpy", "optax")
 _TOGETHER = {"small": {"dim": 32, "batch_size": 256, "num_negatives": 32}, "large": {}}
-# Seconds: what a part is taken to need before one of its kind was measured, what is kept for the end, and
-# how much longer than the last of its kind, or than projected, it may take.
+# Seconds: assumed time of a part before one of its kind was measured, time that is kept for the end, and the
+# allowed factor over the last part of its kind, or over its projection.
 _UNKNOWN, _KEPT, _SLACK = 30.0, 10.0, 1.3
 
 
 def described(scale: parts.Scale) -> dict[str, Any]:
-    """On what, and with what, is measured."""
+    """Description of the device, the data and the package versions."""
     device, packages = jax.devices()[0], {}
     for package in _PACKAGES:
         try:
@@ -67,7 +69,7 @@ def described(scale: parts.Scale) -> dict[str, Any]:
 def planned(
     scale: parts.Scale, world: Callable[[], parts.ClosedWorld]
 ) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-    """By name, what measures each part but whole runs, given those before it."""
+    """Functions that measure each part except whole runs, by name; each takes the earlier parts."""
     graph = cache(partial(parts.evaluated_graph, scale))
     plan: dict[str, Any] = {
         "limits": lambda found: parts.limits(scale),
@@ -95,7 +97,7 @@ def planned(
 
 
 class Ledger:
-    """The file of the parts and its page: read, and written anew after each part."""
+    """The file of the parts and its page: read at the start, and rewritten after each part."""
 
     def __init__(self, path: Path, description: dict[str, Any], minutes: float, *, overwrite: bool) -> None:
         self._begin, self._seconds, self.path = time.perf_counter(), 60 * minutes, path
@@ -103,7 +105,9 @@ class Ledger:
         if path.is_file() and not overwrite:
             held = _read(path)
             if other := [key for key in description if held.get(key) != description[key]]:
-                raise ValueError(f"{path}: is of another {other[0]}; --overwrite measures all again.")
+                raise ValueError(
+                    f"{path}: belongs to another {other[0]}; pass --overwrite to measure everything again."
+                )
             self.content = held
         self._last: dict[str, float] = {}
         self._now, self._since, self._lock = "", self._begin, threading.RLock()
@@ -113,7 +117,7 @@ class Ledger:
 
     @property
     def done(self) -> dict[str, Any]:
-        """The parts that are measured."""
+        """Parts that are measured."""
         return {name: found for name, found in self.content["parts"].items() if "failed" not in found}
 
     @property
@@ -122,7 +126,7 @@ class Ledger:
         return self._seconds - _KEPT - (time.perf_counter() - self._begin)
 
     def measure(self, name: str, part: Callable[..., dict[str, Any]], needed: float | None = None) -> None:
-        """Measures a part, unless it is there, or there is no time for it."""
+        """Measures a part, unless it is already measured or there is no time for it."""
         kind = name.split()[0]
         needed = self._last.get(kind, _UNKNOWN) if needed is None else needed
         if name in self.done or _SLACK * needed > self.left:
@@ -131,7 +135,7 @@ class Ledger:
         self._since, self._now = time.perf_counter(), name
         try:
             found = part(self.done)
-        except Exception as error:  # the others go on
+        except Exception as error:  # the other parts still run
             words = str(error).strip().splitlines() or [""]
             found = {"failed": f"{type(error).__name__}: {words[0][:300]}"}
         with self._lock:
@@ -147,16 +151,16 @@ class Ledger:
         self._say(f"{name}: {took:.1f} s{_shown(found)}")
 
     def _over(self) -> None:
-        """Ends the process if a part is still measured: nothing else stops a compilation."""
+        """Ends the process if a part is still running, because nothing else stops a compilation."""
         with self._lock:
             if self._now:
                 try:
-                    self._add(self._now, {"failed": "had not ended when the time was over"})
+                    self._add(self._now, {"failed": "was still running when the time was over"})
                 finally:
                     os._exit(1)
 
     def save(self) -> None:
-        """Writes the file and its page as a whole, the parts in the order of the plan."""
+        """Writes the whole file and its page, with the parts in the order of the plan."""
         found = self.content["parts"]
         order = [name for name in self.content["planned"] if name in found]
         self.content["parts"] = {name: found[name] for name in dict.fromkeys([*order, *found])}
@@ -176,7 +180,7 @@ def _read(path: Path) -> dict[str, Any]:
             return held
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    raise ValueError(f"{path}: must be a file that this command wrote; --overwrite replaces it.")
+    raise ValueError(f"{path}: must be a file that this command wrote; pass --overwrite to replace it.")
 
 
 def _shown(found: dict[str, Any]) -> str:
@@ -189,14 +193,17 @@ def _shown(found: dict[str, Any]) -> str:
 
 def main(
     out: Out = Path("out"),
-    quick: Annotated[bool, typer.Option("--quick", help="Tiny sizes, to see that it works.")] = False,
-    minutes: Annotated[float, typer.Option(help="No part begins that would end later.", min=0)] = 9.0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure again what is there.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use tiny sizes, to check that the command works.")
+    ] = False,
+    minutes: Annotated[float, typer.Option(help="Minutes after which no part may end.", min=0)] = 9.0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure existing parts again.")] = False,
     publish: Annotated[
-        Path | None, typer.Option(metavar="DOCS", help="Measure nothing; put file and tables there.")
+        Path | None,
+        typer.Option(metavar="DOCS", help="Folder to copy file and page to; nothing is measured then."),
     ] = None,
 ) -> int:
-    """Measures what is not measured yet, and writes the page."""
+    """Measures the parts that are not measured yet, and writes the page."""
     if publish is not None:
         text = (out / NAME).read_text(encoding="utf-8")
         speeds = publish / "evidence" / "performance.md"
@@ -211,19 +218,19 @@ def main(
     world = cache(partial(parts.studied_world, scale, out))
     plan = planned(scale, world)
     ledger.content["planned"] = list(plan)
-    # What failed comes after all else; what others are compared with stays first.
+    # Failed parts come last, except the limits, which the other parts are compared with.
     failed = [name for name in ledger.content["parts"] if name in plan and name not in ledger.done]
     for name in plan:
         if name == "limits" or name not in failed:
             ledger.measure(name, plan[name])
-    # The shortest first: as many as fit.
+    # The shortest first, so that as many as possible fit.
     whole = [(ledger.done.get(f"paper {one.label}"), one) for one in scale.configurations]
     projected = sorted(((found["projected_s"], one) for found, one in whole if found), key=lambda x: x[0])
     for seconds, one in projected:
 
         def run(found: dict[str, Any], one: Any = one) -> dict[str, Any]:
             folder = out / "accelerator_runs" / one.folder
-            shutil.rmtree(folder, ignore_errors=True)  # of a run that was cut short: its time is not known
+            shutil.rmtree(folder, ignore_errors=True)  # an interrupted run, whose time is unknown
             return parts.whole_run(one, world(), folder, time.perf_counter() + ledger.left)
 
         ledger.measure(f"run {one.label}", run, seconds)

@@ -1,4 +1,4 @@
-"""The page `accelerator.md`, written from what `benchmarks/accelerator.py` measured.
+"""The page of the accelerator, written from the measurements of `benchmarks/accelerator.py`.
 
 The same tables are the last part of the page of all speeds.
 """
@@ -8,71 +8,73 @@ from collections.abc import Sequence
 from typing import Any
 
 PUBLISHED_GPU_DAYS = 20
-"""What Yang et al. (2022) say their experiments took, about."""
+"""Approximate GPU days of the experiments, as stated by Yang et al. (2022)."""
 
 _WORLDS = 4
 _HEAD = """# Speed on an accelerator
 
 Written by `make accelerator` from what it measured: {device}{memory}, {cores} CPU cores, {versions}.
-Seconds are those of the fastest of several calls, after compilation. Each stands beside its limit: the least
-time that the same device, in the same run, could take; `times` is how many times that it takes. {data}.
+Seconds are from the fastest of several calls, after compilation. The limit of each part is the least time
+that the same device could take in the same run, and `times` is the measured time divided by this limit.
+{data}.
 `accelerator.json` holds every number.
 """
 _DATA = {
-    "published": "The\ngraph that is evaluated is FB15k-237, the world of the preset is a published one",
-    "random": "The\ngraph that is evaluated is random, as large as FB15k-237; the preset's world is sampled",
+    "published": "The evaluated graph is FB15k-237, and the world of the preset is a published one",
+    "random": "The evaluated graph is random, as large as FB15k-237, and the world of the preset is sampled",
 }
 _TEXTS = {
     "limits": """## What the device can do
 
-Bytes read and written by a copy that no cache holds; products of square matrices; multiply-adds in registers.
+Bytes read and written by a copy that is too large for the caches; products of square matrices; multiply-adds
+in registers.
 """,
     "simulation": """## Monte Carlo
 
-The published grid of {settings:,} settings, MRR, by trials in flight at a time. The limit is to draw the same
-random bits and do nothing with them: {random_bits_trials_per_s:.3g} trials a second.
+The published grid of {settings:,} settings, MRR, by the number of trials in flight at a time. The limit is to
+draw the same random bits and do nothing with them: {random_bits_trials_per_s:.3g} trials a second.
 """,
     "evaluation": """## Full evaluation
 
-All test triples, both sides, filtered, among {entities:,} entities. The limit is arithmetic (ComplEx:
-products in float32; others: differences in registers), or to write and read every score once, whichever takes
-longer. "Known at hand" is the same without finding the known answers and making the table.
+All test triples are ranked on both sides, filtered, among {entities:,} entities. The limit is arithmetic
+(ComplEx: products in float32; other models: differences in registers), or to write and read every score once,
+whichever takes longer. "Known at hand" leaves out finding the known answers and making the table.
 """,
     "training": """## Steps of training
 
-{queries:,} queries with {negatives:,} negatives each, self-adversarial loss, Adam, a graph of
-{entities:,} entities. The limit is to move the rows of all candidates, their gradients, and the arrays of the
-optimiser, or the products with a model's own matrices, whichever takes longer. A table that the cache holds
-can be moved faster than that.
+A step has {queries:,} queries with {negatives:,} negatives each, self-adversarial loss and Adam, on a graph
+of {entities:,} entities. The limit is to move the rows of all candidates, their gradients, and the arrays of
+the optimiser, or the products with a model's own matrices, whichever takes longer. A table that fits the
+cache can be moved faster than this limit.
 """,
     "together": """## Trainings together
 
-RotatE, {together} seeds in one call of the device (`train.train_many`), beside one after the other.
+RotatE with {together} seeds in one call of the device (`train.train_many`), compared with one seed after
+another.
 """,
     "rows": """## Steps that touch their rows
 
-ComplEx of 64 dimensions, Adagrad, 1,024 queries with 128 negatives each: `updates = "rows"` beside dense
-updates. The limit is to move the rows that the step names, their gradients and their sums.
+ComplEx of 64 dimensions, Adagrad, 1,024 queries with 128 negatives each: `updates = "rows"` compared with
+dense updates. The limit is to move the rows that the step names, their gradients and their sums.
 """,
     "sampled": """## Sampled evaluation
 
 DistMult of 128 dimensions, {tests:,} test triples, both sides, {entities:,} entities: full ranking, and an
-unbiased sample of a share of .005 of the scores beside the typical candidates. The limit is that of full
-ranking.
+unbiased sample that scores the typical candidates and a share of 0.005 of the rest. The limit is the limit of
+full ranking.
 """,
     "paper": """## The paper's preset
 
-`python -m simulations.yang2022 open-world --preset paper`, one world of density .75: steps in calls from look
-to look, a look at the full test set, and what a run of all steps and looks comes to, with compiling and
-without checkpoints.
-Where a whole run fitted into the time of the command, its seconds stand beside that: compiled before, with
-checkpoints and its record.
+`python -m simulations.yang2022 open-world --preset paper`, one world of density 0.75: steps in calls from
+look to look, a look at the full test set, and the projected time of a run of all steps and looks, with
+compiling and without checkpoints. If a whole run fitted into the time of the command, the table also has its
+seconds: already compiled, with checkpoints and its record.
 """,
 }
 
 
 def page(content: dict[str, Any]) -> str:
-    """The page as Markdown: a table a kind of part; what failed or is missing is named at the end."""
+    """The page as Markdown: a table for each kind of part, and the failed or missing parts at the end."""
     versions = ", ".join(f"{name} {number}" for name, number in content["versions"].items())
     memory = content["device_memory_gib"]
     head = _HEAD.format(
@@ -85,7 +87,7 @@ def page(content: dict[str, Any]) -> str:
     done = {name: found for name, found in content["parts"].items() if "failed" not in found}
     sections = [head]
     if content["quick"]:
-        sections.append("These are tiny sizes (`--quick`), to see that it works: no number means anything.\n")
+        sections.append("These are tiny sizes (`--quick`), to see that it works: the numbers mean nothing.\n")
     for kind, write in _TABLES.items():
         own = {name.partition(" ")[2]: found for name, found in done.items() if name.split()[0] == kind}
         if own:

@@ -1,4 +1,4 @@
-"""What `benchmarks/accelerator.py` measures, a function a part; each returns numbers by name."""
+"""Parts of `benchmarks/accelerator.py`, one function each, which returns numbers by name."""
 
 import os
 import time
@@ -36,30 +36,30 @@ Numbers = dict[str, Any]
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is measured.
+    """Sizes of the measurements.
 
     Attributes:
-        repeats: of what is timed; the fastest counts.
+        repeats: number of timed calls; the fastest counts.
         copied: bytes of the array that is copied.
         square: rows of the matrices that are multiplied.
         chain: multiply-adds of each number of an array of `copied` / 16 bytes.
-        trials: of a setting of the published grid, each number timed by itself.
-        chunks: trials in flight; None: as chosen.
-        bits: trials whose random bits are drawn.
-        graph: entities, relations, and facts of train, valid and test of the graph that is evaluated.
-        evaluated: names of models.
-        dim: of those.
-        models: that are trained.
-        trained: entities, relations and facts of the graph that is trained.
+        trials: numbers of trials of a setting of the published grid, each timed by itself.
+        chunks: numbers of simultaneous trials; None: the default of the simulator.
+        bits: number of trials whose random bits are drawn.
+        graph: entities, relations, and facts of train, valid and test of the evaluated graph.
+        evaluated: names of the evaluated models.
+        dim: dimension of the evaluated models.
+        models: names of the trained models.
+        trained: entities, relations and facts of the graph for training.
         step: fields and options of the trainings.
-        sizes: of models that need others.
-        steps: in a call of the device.
-        together: trainings in one call.
-        rows: entities of the graphs of which a step touches a part.
-        estimated: entities, facts and test triples of the graph that is evaluated by a sample.
-        configurations: that are projected.
-        families: of the world that the configurations learn, where the published one is not there.
-        drawn: asked of that world.
+        sizes: dimensions of models that need a different one.
+        steps: number of steps in a call of the device.
+        together: number of trainings in one call.
+        rows: numbers of entities of the graphs of which a step touches a part.
+        estimated: entities, facts and test triples of the graph for sampled evaluation.
+        configurations: configurations that are projected.
+        families: options of the world that the configurations learn, if the published one is not there.
+        drawn: number of queries drawn from that world, and smallest number of their answers.
     """
 
     repeats: int = 5
@@ -108,11 +108,11 @@ QUICK = Scale(
     families=(("num_trees", 4), ("max_tree_size", 60)),
     drawn=(20, 2),
 )
-"""Sizes at which everything takes seconds on a processor, and no number means anything."""
+"""Sizes at which everything takes seconds on a processor, and the numbers have no meaning."""
 
 
 def limits(scale: Scale) -> Numbers:
-    """What the device can do: bytes moved, products of matrices, and multiply-adds, a second."""
+    """Limits of the device: bytes moved, products of matrices, and multiply-adds, per second."""
     key, n = jax.random.key(0), scale.square
     array, narrow = jnp.ones(scale.copied // 4), jax.random.normal(key, (n, n), jnp.bfloat16)
     numbers, square = jnp.ones(scale.copied // 16), jax.random.normal(key, (n, n))
@@ -140,7 +140,7 @@ def _highest(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def monte_carlo(scale: Scale) -> Numbers:
-    """Trials a second of the published grid, beside drawing the same random bits."""
+    """Trials per second of the published grid, and the speed of drawing the same random bits."""
     config = simulation.Config(repeats=scale.repeats)
     grid = simulation.published_grid(config)
     blocks = {min(8192, scale.bits), min(2**17, scale.bits)}
@@ -164,9 +164,9 @@ def monte_carlo(scale: Scale) -> Numbers:
 
 
 def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.KnowledgeGraph) -> Numbers:
-    """Ranks a second of both sides, filtered; of the whole call, and with known answers at hand.
+    """Ranks per second of both sides, filtered: for the whole call, and with known answers at hand.
 
-    The limit is arithmetic or memory, whichever takes longer: scores written and read once.
+    The limit is the larger of the time of the arithmetic and the time of writing and reading all scores once.
     """
     scorer = model(name, dim=scale.dim)
     trained = Trained(scorer, *scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations))
@@ -186,7 +186,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
 
     asked, width = sum(speed.queries(graph)), trained.candidates(jnp.arange(1)).shape[-1]
     pairs = asked * graph.num_entities
-    # Operations a pair and real number: the length of a difference takes six for two numbers (two
+    # Operations for each pair and real number: the length of a difference takes six for two numbers (two
     # differences, a product, a multiply-add, a root, a sum), its absolute value two for one.
     arithmetic = {
         "complex": 2 * width / limit["float32_product_flop_per_s"],
@@ -196,7 +196,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
     found = {"entities": graph.num_entities, "ranks": 2 * len(test), "queries": asked, "first_s": once(table)}
     found |= {"seconds": fastest(table, scale.repeats), "arrays_s": fastest(arrays, scale.repeats)}
     found |= {"arithmetic_limit_s": pairs * arithmetic, "memory_limit_s": 8 * pairs / limit["bytes_per_s"]}
-    if name == "complex" and scale.dim == speed._DIM:  # what `products` multiplies
+    if name == "complex" and scale.dim == speed._DIM:  # which `products` multiplies
         size = block_bytes(jax.devices()[0], graph.num_entities)
         found["products_s"] = fastest(speed.products(graph, size), scale.repeats)
     found["ranks_per_s"] = found["ranks"] / found["seconds"]
@@ -204,7 +204,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
 
 
 def data_folder(scale: Scale) -> Path | None:
-    """The folder OWKG_DATA with FB15k-237 and the published families; None: random ones stand in."""
+    """Folder OWKG_DATA with FB15k-237 and the published families; None: random graphs replace them."""
     place = Path(os.environ.get("OWKG_DATA", ""))
     there = all((place / name).is_dir() for name in ("fb15k237", "family_tree_published"))
     return place if there and scale is not QUICK else None
@@ -221,7 +221,7 @@ def _against(seconds: float, limit: float) -> Numbers:
 
 
 def sampled(name: str, **settings: Any) -> Training:
-    """A training against drawn negatives, of any model."""
+    """A training against drawn negatives, for any model."""
     fixed = {"training_loop": "negatives", "loss": "self_adversarial", "optimiser": "adam", "valid_every": 0}
     fixed |= {"subsampling": False, "label_smoothing": 0.0, "n3": 0.0, "l2": 0.0}
     return training(name, **(fixed | settings))
@@ -230,7 +230,7 @@ def sampled(name: str, **settings: Any) -> Training:
 def walked(
     graph: kg.KnowledgeGraph, config: Training, steps: int, repeats: int, seeds: int = 0
 ) -> tuple[Numbers, State]:
-    """Seconds of compiling, and of a step in calls of so many; `seeds`: of as many trainings together."""
+    """Seconds of compiling, and of a step in calls of several; with `seeds`, of trainings together."""
     parts, sizes = queries(graph, config)
     many = [rates(replace(config, seed=seed)) for seed in range(max(1, seeds))]
     numbers = jax.tree.map(lambda *x: jnp.stack(x), *many) if seeds else many[0]
@@ -251,11 +251,11 @@ def walked(
 
 
 def step_limits(config: Training, state: State, limit: Numbers) -> Numbers:
-    """The least seconds of a step, by memory if no cache keeps anything, and by products of matrices.
+    """Least seconds of a step: by memory if no cache keeps anything, and by products of matrices.
 
-    Rows of candidates, of entities and relations are read, their gradients read and written; gradients are
-    set to 0 and read, and Adam reads and writes two means and the parameters. All other parameters multiply
-    each query once, and twice more in the gradient.
+    Rows of candidates, entities and relations are read, and their gradients are read and written; gradients
+    are set to 0 and read, and Adam reads and writes two means and the parameters. All other parameters
+    multiply each query once, and twice more in the gradient.
     """
     params, batch = state.params, config.batch_size
     width = config.built().candidates(params, jnp.arange(1)).shape[-1]
@@ -271,7 +271,7 @@ def step_limits(config: Training, state: State, limit: Numbers) -> Numbers:
 
 
 def training_steps(scale: Scale, name: str, limit: Numbers) -> Numbers:
-    """Seconds of a step of a model, beside memory and products."""
+    """Seconds of a training step of a model, and its limits by memory and by products."""
     settings = dict(scale.step)
     config = sampled(name, **(settings | {"dim": dict(scale.sizes).get(name, settings["dim"])}))
     found, state = walked(random_graph(*scale.trained), config, scale.steps, scale.repeats)
@@ -281,7 +281,7 @@ def training_steps(scale: Scale, name: str, limit: Numbers) -> Numbers:
 
 
 def trained_together(scale: Scale, name: str, settings: Numbers) -> Numbers:
-    """Seconds of a step of several trainings in one call, beside those of one."""
+    """Seconds of a step of several trainings in one call, and of a step of one training."""
     config, graph = sampled(name, **(dict(scale.step) | settings)), random_graph(*scale.trained)
     one = walked(graph, config, scale.steps, scale.repeats)[0]
     all_ = walked(graph, config, scale.steps, scale.repeats, scale.together)[0]
@@ -298,7 +298,7 @@ def trained_together(scale: Scale, name: str, settings: Numbers) -> Numbers:
 
 
 def steps_of_rows(scale: Scale, entities: int, limit: Numbers) -> Numbers:
-    """Seconds of a step that updates the rows it names, beside one of all rows and beside moving the rows."""
+    """Seconds of a step that updates only its rows, of a dense step, and of moving the rows."""
     graph, found = training_rows.graph_of(entities), {}
     for updates in ("rows", "dense"):
         own = walked(graph, training_rows.configured(updates, 0), scale.steps, scale.repeats)[0]
@@ -310,7 +310,8 @@ def steps_of_rows(scale: Scale, entities: int, limit: Numbers) -> Numbers:
 def estimated(scale: Scale, limit: Numbers) -> Numbers:
     """Seconds of sampled and of full evaluation of the same test triples, both sides.
 
-    The limit of full evaluation: products, or scores written and read once, whichever takes longer.
+    The limit of full evaluation is the larger of the time of the products and the time of writing and reading
+    all scores once.
     """
     entities, facts, tests = scale.estimated
     trained, graph = planted(entities, facts, tests)
@@ -337,7 +338,7 @@ def estimated(scale: Scale, limit: Numbers) -> Numbers:
 
 
 def studied_world(scale: Scale, out: Path) -> ClosedWorld:
-    """The published families of density .75 of the data folder, or families of that size."""
+    """The published families of density 0.75 from the data folder, or families of that size."""
     data = data_folder(scale)
     place = data / "family_tree_published" if data else out / "accelerator_worlds"
     if not place.is_dir():
@@ -350,7 +351,7 @@ def studied_world(scale: Scale, out: Path) -> ClosedWorld:
 
 
 def projected(scale: Scale, one: Configuration, world: ClosedWorld, limit: Numbers) -> Numbers:
-    """Seconds of a step and of a look, in calls from look to look, and what the whole run would take."""
+    """Seconds of a step and of a look, in calls from look to look, and projected of the whole run."""
     config, interval = one.training(), one.looks[0]
     found, state = walked(world.graph, config, interval, 2)
     trained = state.trained(config.built())
@@ -367,10 +368,10 @@ def projected(scale: Scale, one: Configuration, world: ClosedWorld, limit: Numbe
 
 
 def whole_run(one: Configuration, world: ClosedWorld, folder: Path, until: float) -> Numbers:
-    """Seconds of a whole run as the study of Figures 3 to 5 takes it, with looks, checkpoints and its record.
+    """Seconds of a whole run as in the study of Figures 3 to 5, with looks, checkpoints and its record.
 
     Raises:
-        TimeoutError: if it is not over at the moment `until` of `time.perf_counter`.
+        TimeoutError: if it is not finished when `time.perf_counter` reaches `until`.
     """
 
     def watch(step: int, total: int, _note: str) -> None:

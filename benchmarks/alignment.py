@@ -1,8 +1,8 @@
-"""Speed of entity alignment: ranks of both directions beside the bare distances, and a training step.
+"""Speed of entity alignment: ranks of both directions compared with the bare distances, and a training step.
 
-10,500 pairs with embeddings of 200 numbers, as the test of DBP15k. The limit of the ranks is the time of the
-L1 distances of all left and all right entities, computed once; that of a step, the numbers that its products
-with the sparse matrix read, at the speed at which the machine copies memory.
+The benchmark has 10,500 pairs with embeddings of 200 numbers, like the test of DBP15k. The limit of the ranks
+is the time to compute the L1 distances of all left and all right entities once. The limit of a step is the
+time to copy the numbers that its products with the sparse matrix read, at the copying speed of the machine.
 
     python benchmarks/alignment.py --out out
 """
@@ -56,7 +56,7 @@ def run(pairs: int, entities: int, triples: int, dim: int, repeats: int) -> pl.D
     few, many = (align.Config(dim=dim, steps=steps) for steps in (10, 30))
     once(lambda: align.train_gcn(data, few))  # compiles
     step = (once(lambda: align.train_gcn(data, many)) - once(lambda: align.train_gcn(data, few))) / 20
-    # Two products and as many of the derivative: each entry of the matrix takes a row of the embeddings.
+    # Two products, and two more for the derivative: each entry of the matrix takes a row of the embeddings.
     entries = adjacency(data).nnz
     block = np.ones(2**27, np.uint8)
     bandwidth = 2 * block.nbytes / fastest(block.copy, 3)
@@ -72,7 +72,7 @@ def run(pairs: int, entities: int, triples: int, dim: int, repeats: int) -> pl.D
 
 
 def main(out: Out = Path("out"), quick: Quick = False) -> None:
-    """Speed of the ranks of an alignment and of a training step of GCN-Align."""
+    """Times the ranks of an alignment and a training step of GCN-Align."""
     writable_folder(out)
     print(machine())
     sizes = (300, 900, 3000, 32, 2) if quick else (15_000, _ENTITIES, _TRIPLES, 200, 5)

@@ -1,8 +1,9 @@
-"""Seconds of `owkg.audit` of 12 systems, beside `owkg.compare` of the same; size of the report.
+"""Seconds of `owkg.audit` and of `owkg.compare` for 12 systems, and the size of the report.
 
-All 66 pairs, the usual metrics, a sparsity of .3 to .6. One audit is of 20,000 queries by ranks alone (the
-aim: at most 30 seconds). The other is of 500 queries with lists of 100 answers, which demonstrate turned
-orders. Times are of first calls, with what is compiled then. The report, as HTML, is written once.
+All 66 pairs are audited with the usual metrics and a sparsity of 0.3 to 0.6. One audit has 20,000 queries
+with ranks alone (the aim: at most 30 seconds). The other has 500 queries with lists of 100 answers, which
+show examples of reversed rankings. Times are of first calls, including compilation. The HTML report is
+written once.
 
     python benchmarks/audit.py --out out
 """
@@ -12,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Run as a script, this file would be found in place of the package of its name.
+# When this file is run as a script, its own name would hide the package.
 sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
 
 import numpy as np
@@ -32,12 +33,12 @@ _QUICK_CASES = ((200, False), (50, True))
 
 
 class World(NamedTuple):
-    """Systems that are close to each other.
+    """Systems of similar strength.
 
     Attributes:
-        tables: their ranks of one answer to each query.
-        lists: their best answers.
-        graph: of the queries.
+        tables: ranks of one answer to each query, by system.
+        lists: best answers of each system.
+        graph: graph of the queries.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -46,12 +47,12 @@ class World(NamedTuple):
 
 
 def world(queries: int, *, listed: bool) -> World:
-    """Queries with one known answer of 1,000, and lists where they are asked for."""
+    """Queries with one known answer among 1,000 candidates, with lists if `listed`."""
     rng = np.random.default_rng(0)
     labels = (*(f"q{i}" for i in range(queries)), *(f"a{i}" for i in range(_ANSWERS)))
     answer = rng.integers(_ANSWERS, size=queries)
     fact = np.stack([np.arange(queries), np.zeros(queries, int), queries + answer], 1).astype(np.int32)
-    other = np.array([[0, 1, 0]], np.int32)  # the fact of another relation
+    other = np.array([[0, 1, 0]], np.int32)  # a fact of the other relation
     graph = KnowledgeGraph(labels, ("r", "other"), {"train": fact[:1] + other, "test": fact})
     hard = rng.normal(2, 2, queries)
     tables, lists = {}, {}
@@ -70,7 +71,7 @@ def world(queries: int, *, listed: bool) -> World:
 def _listed(
     rng: np.random.Generator, name: str, labels: tuple[str, ...], answer: np.ndarray, rank: np.ndarray
 ) -> pl.DataFrame:
-    """The best answers of a system, the known one at its rank."""
+    """Best answers of a system, with the known answer at its rank."""
     rows: list[tuple[Any, ...]] = []
     for query, (own, place) in enumerate(zip(answer, rank, strict=True)):
         others = rng.permutation(_ANSWERS)

@@ -1,8 +1,9 @@
-"""Runs on local workers of Dask beside one process: the same tables, though a worker is killed in the middle.
+"""Runs on local Dask workers compared with one process: the same tables, even though a worker is killed.
 
-The `cpu` preset of `python -m simulations.yang2022 figure3`, on two worlds of families, cut short: first one
-run after the other, then on workers of which one gets SIGKILL as soon as a third of the runs is there. Both
-tables are compared byte by byte. The limit of the speed-up is the number of cores.
+The runs are the `cpu` preset of `python -m simulations.yang2022 figure3`, shortened, on two worlds of
+families: first one after another in one process, then on workers, one of which gets SIGKILL as soon as a
+third of the runs is finished. Both tables are compared byte by byte. The limit of the speed-up is the number
+of cores.
 
     python benchmarks/cluster.py --out out
 """
@@ -29,18 +30,18 @@ _MODELS = ("RotatE 64", "RotatE 32", "ComplEx 100", "ComplEx 16", "pRotatE 32", 
 
 
 def command(preset: str, steps: int, out: Path, *more: str) -> list[str]:
-    """The command line of a study."""
+    """Command line of a study."""
     program = [sys.executable, "-m", "simulations.yang2022", "figure3", "--preset", preset]
     return [*program, "--max-steps", str(steps), "--out", str(out), *more]
 
 
 def run(words: list[str]) -> None:
-    """Runs a command in silence."""
+    """Runs a command without its output."""
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
 
 
 def killed(process: subprocess.Popen, runs: Path, enough: int) -> bool:
-    """Whether a worker was killed while the process ran, as soon as so many runs are there."""
+    """Whether a worker was killed while the process ran, as soon as `enough` runs are finished."""
     while process.poll() is None:
         workers = [one for one in psutil.Process(process.pid).children(recursive=True) if _works(one)]
         if workers and len(list(runs.rglob("ranks.parquet"))) >= enough:
@@ -52,7 +53,7 @@ def killed(process: subprocess.Popen, runs: Path, enough: int) -> bool:
 
 
 def _works(process: psutil.Process) -> bool:
-    """Whether a process is one that trains: the others of Dask import no JAX."""
+    """Whether a process trains; the other processes of Dask do not import JAX."""
     try:
         return any("jaxlib" in one.path for one in process.memory_maps())
     except psutil.Error:
@@ -62,7 +63,7 @@ def _works(process: psutil.Process) -> bool:
 def main(
     workers: Annotated[int, typer.Option(min=2)] = 2, out: Out = Path("out"), quick: Quick = False
 ) -> None:
-    """Times a study in one process and on workers of which one is killed, and compares their tables."""
+    """Times a study in one process and on workers, one of which is killed, and compares the tables."""
     writable_folder(out)
     preset, steps, chosen = ("quick", 200, ()) if quick else ("cpu", 300, _MODELS)
     more = [part for label in chosen for part in ("--configuration", label)]

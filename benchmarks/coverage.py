@@ -1,12 +1,11 @@
-"""Coverage of confidence intervals: how often a nominal 95 % interval holds the metric of infinitely many
-queries.
+"""Coverage of 95 % confidence intervals: how often they contain the metric of infinitely many queries.
 
-Samples of queries are drawn from populations whose metrics are known: one answer a query, or uneven numbers
-of answers (lognormal, or as many as FB15k-237's test set has, where `OWKG_DATA` is set); ranks of a model of
-middling strength, of a strong one (95 % of the answers on rank 1), of one that hardly hits, and ranks with a
-heavy tail; queries that are harder the more answers they have. Sizes are effective numbers of queries.
-Beside every coverage stands the median width, and what Student's interval covers, with one degree of freedom
-less than queries.
+Samples of queries are drawn from populations whose metrics are known. Queries have one answer, or uneven
+numbers of answers (lognormal, or as in FB15k-237's test set if `OWKG_DATA` is set). Ranks come from a model
+of middling strength, a strong one (95 % of the answers on rank 1), one that hardly hits, or have a heavy
+tail; some queries are harder if they have more answers. Sizes are effective numbers of queries. In addition
+to the coverage, the table has the median width, and the coverage of Student's interval with one degree of
+freedom less than queries.
 
     python benchmarks/coverage.py --out out
 """
@@ -19,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-# Run as a script, this file would be found in place of the package of its name.
+# When this file is run as a script, its own name would hide the package.
 sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
 
 import numpy as np
@@ -34,11 +33,11 @@ from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, run_script, save_table
 
-# Candidates of every task: FB15k-237's entities.
+# Number of candidates of every task: the entities of FB15k-237.
 _CANDIDATES = 14_541
 _METRICS = ("mrr", "hits@1", "hits@10", "amri", "mr", "macro-mrr", "macro-hits@10", "zmrr", "gmr")
 _LEVEL = 0.95
-# The bootstrap is simulated where there are no more queries than this.
+# The bootstrap is simulated only up to this number of queries.
 _RESAMPLED_QUERIES = 500
 
 
@@ -46,10 +45,10 @@ class Population(NamedTuple):
     """A population of queries.
 
     Attributes:
-        name: of its ranks.
-        answers: of a query: one, lognormal, or fb15k-237.
-        alike: share of the variance of difficulty (a normal number) that the answers of a query share.
-        harder: how much difficulty grows with the logarithm of the number of answers.
+        name: name of its ranks.
+        answers: answers of a query: one, lognormal, or fb15k-237.
+        `alike`: share of the variance of difficulty (a normal number) that the answers of a query share.
+        harder: increase of the difficulty with the logarithm of the number of answers.
     """
 
     name: str
@@ -62,7 +61,7 @@ class Population(NamedTuple):
 
 
 def ranks_of(name: str, uniform: np.ndarray) -> np.ndarray:
-    """The rank of each uniform number: small numbers are easy answers."""
+    """Rank of each uniform number; small numbers are easy answers."""
     n = _CANDIDATES
     if name == "middling":
         ranks = np.ceil(n * uniform**4)
@@ -77,7 +76,7 @@ def ranks_of(name: str, uniform: np.ndarray) -> np.ndarray:
 
 
 def answer_counts(name: str, count: int, rng: np.random.Generator) -> np.ndarray:
-    """How many answers each of `count` queries has."""
+    """Number of answers of each of `count` queries."""
     if name == "one answer":
         return np.ones(count, np.int64)
     if name == "lognormal":
@@ -95,7 +94,7 @@ def _fb15k237() -> np.ndarray:
 
 
 def drawn(population: Population, count: int, rng: np.random.Generator) -> metrics.Tasks:
-    """The tasks of so many queries."""
+    """Tasks of `count` queries."""
     answers = answer_counts(population.answers, count, rng)
     query = np.repeat(np.arange(count), answers)
     shared = np.sqrt(population.alike) * rng.normal(size=count)[query]
@@ -106,7 +105,7 @@ def drawn(population: Population, count: int, rng: np.random.Generator) -> metri
 
 
 def populations() -> list[Population]:
-    """What the coverage is simulated of."""
+    """The simulated populations."""
     names = ("middling", "strong", "rare hits", "heavy tail")
     uneven = ["lognormal"] + ["fb15k-237"] * ("OWKG_DATA" in os.environ)
     return [
@@ -118,7 +117,7 @@ def populations() -> list[Population]:
 
 @dataclass(frozen=True)
 class Config:
-    """How much is drawn."""
+    """Number of samples, resamples and queries."""
 
     effective: tuple[int, ...] = (10, 30, 100)
     samples: int = 1000
@@ -158,7 +157,7 @@ def coverage_of(job: tuple[Population, Config]) -> list[dict]:
                     own = found[name]
                     ends[name][i] = own.value, own.standard_error, own.ci_low, own.ci_high
             for name in names:
-                # z metrics grow with the root of the number of tasks, here of queries.
+                # z metrics grow with the square root of the number of tasks, here of queries.
                 scale = np.sqrt(count / config.population) if name.startswith("z") else 1.0
                 target = truth[name].value * scale
                 value, error, low, high = ends[name].T
@@ -199,9 +198,11 @@ def run(config: Config, path: Path) -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    samples: Annotated[int, typer.Option(help="Samples of each population and size.", min=10)] = 1000,
+    samples: Annotated[
+        int, typer.Option(help="Number of samples of each population and size.", min=10)
+    ] = 1000,
     workers: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
-    seed: Annotated[int, typer.Option(help="Equal seeds give equal numbers.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; equal seeds give equal numbers.", min=0)] = 0,
 ) -> None:
     """Simulates the coverage of every kind of interval, and writes the table."""
     writable_folder(out)

@@ -1,23 +1,24 @@
-"""Speed and memory of full filtered evaluation, beside its bare matrix products, and beside PyKEEN.
+"""Speed and memory of full filtered evaluation, compared with its bare matrix products and with PyKEEN.
 
 ComplEx of 256 complex numbers with random parameters ranks the test set of FB15k-237 among all its entities,
-both sides, filtered by train, valid and test. The limit is what the matrix products alone take, of the same
-queries in blocks with all entities, in turn with the evaluation; blocks are of 16 or 64 MiB of scores, and
-the faster counts. Beside them stands the best that the machine does on square matrices. PyKEEN has a process
-and an interpreter of its own; it evaluates the same triples, beside its own bare products (it scores a
-query once a triple).
+both sides, filtered by train, valid and test. The limit is the time of the matrix products alone, of the same
+queries in blocks with all entities, measured in turn with the evaluation. Blocks have 16 or 64 MiB of scores,
+and the faster size counts. The table also has the best speed of the machine on square matrices. PyKEEN runs
+in its own process and interpreter; it evaluates the same triples, and is compared with its own bare products
+(it scores a query once for each triple).
 
     python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
 
-Then a million entities: ranks a second by the size of blocks, compared with NumPy's product of 64 queries.
+The second table is for a million entities: ranks per second by block size, compared with NumPy's product of
+64 queries.
 
-Last, one row for each model that is not a single product of plain embeddings: seconds to rank 2,048 queries
-for tails of the test set among all entities, filtered, and `bare_s`, seconds of the products or of the scan
-that its score consists of, in blocks of the same queries. Hyperbolic models also take functions of each pair.
-`queries_s` are seconds of the queries alone, which the ranking includes: those of InteractE and HittER are
-networks. Encoders encode before that, in `encode_s`.
+The last table has a row for each model that is not a single product of plain embeddings: seconds to rank
+2,048 queries for tails of the test set among all entities, filtered. `bare_s` are the seconds of the products
+or of the scan that the scores consist of, for the same queries in blocks; hyperbolic models also need
+functions of each pair. `queries_s` are the seconds of the query vectors alone, which the ranking includes:
+InteractE and HittER compute them by networks. Encoders encode before the ranking, in `encode_s`.
 
-Without --kg, where OWKG_DATA is not set, a random graph of the same numbers stands in.
+If --kg is not given and OWKG_DATA is not set, a random graph of the same size is used.
 """
 
 import json
@@ -46,9 +47,9 @@ from simulations.script import Out, Quick, run_script, save_table
 
 _DIM = 256
 _SQUARE = 4096
-# Bytes of scores.
+# Bytes of scores in a block.
 _BLOCKS = (2**24, 2**26)
-# Of many entities: how many, numbers an entity, queries, and queries of a product of NumPy.
+# For many entities: number of entities, numbers an entity, queries, and queries of a product of NumPy.
 _MANY, _MANY_DIM, _ASKED, _ROWS = 1_000_000, 64, 512, 64
 _MANY_BLOCKS = {"16 MiB": 2**24, "256 MiB": 2**28, "1 GiB": 2**30, "as chosen": None}
 # By model: options, for candidates of about 200 numbers; and how many products of `dim` numbers a score is.
@@ -74,10 +75,10 @@ _SIZES = {"entities": 14_541, "relations": 237, "train": 272_115, "valid": 17_53
 
 
 def graph_at(folder: Path | None, sizes: Sequence[int] = tuple(_SIZES.values())) -> kg.KnowledgeGraph:
-    """The graph in a folder, or a random one of such sizes, its entities unequally popular."""
+    """The graph in a folder, or a random one of the given sizes whose entities differ in popularity."""
     if folder is not None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # labels that no triple has
+            warnings.simplefilter("ignore", UserWarning)  # about labels that no triple has
             return kg.read_graph(folder)
     rng = np.random.default_rng(0)
     n, m, *counts = sizes
@@ -91,13 +92,13 @@ def graph_at(folder: Path | None, sizes: Sequence[int] = tuple(_SIZES.values()))
 
 
 def queries(graph: kg.KnowledgeGraph) -> list[int]:
-    """How many different queries the test set asks, of heads and of tails."""
+    """Number of different queries of the test set, for heads and for tails."""
     test = graph.splits["test"]
     return [len(np.unique(test[:, columns], axis=0)) for columns in ([1, 2], [0, 1])]
 
 
 def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
-    """Seconds of the evaluation, alone in its process for its memory."""
+    """Seconds of the evaluation, measured alone in its process because of its memory."""
     scorer = model("complex", dim=_DIM)
     trained = Trained(scorer, *scorer.init(jax.random.key(0), graph.num_entities, graph.num_relations))
 
@@ -107,7 +108,7 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
     first = once(rank)
     peak = peak_gib()
     bare = [products(graph, size) for size in _BLOCKS]
-    # In turn, so that what else the machine does weighs on all.
+    # In turn, so that other load on the machine affects all of them.
     seconds, *alone = zip(*((once(rank), *map(once, bare)) for _ in range(repeats)), strict=True)
     limit = min(map(min, alone))
     flops = 2 * sum(queries(graph)) * graph.num_entities * 2 * _DIM
@@ -127,7 +128,7 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
 
 
 def many(entities: int, repeats: int) -> list[dict[str, Any]]:
-    """Ranks a second among many entities by the size of blocks, and beside a product of NumPy."""
+    """Ranks per second among many entities by block size, and the speed of a product of NumPy."""
     scorer = model("distmult", dim=_MANY_DIM, reciprocal=False)
     trained = Trained(scorer, *scorer.init(jax.random.key(0), entities, 1))
     rng = np.random.default_rng(0)
@@ -148,7 +149,7 @@ def many(entities: int, repeats: int) -> list[dict[str, Any]]:
     calls[f"NumPy's product of {_ROWS} queries"] = multiply
     for call in calls.values():
         call()
-    # In turn, so that what else the machine does weighs on all.
+    # In turn, so that other load on the machine affects all of them.
     seconds = [[once(call) for call in calls.values()] for _ in range(repeats)]
     return [
         {
@@ -221,7 +222,7 @@ def _ready(call: Callable[..., Any], *arguments: object) -> None:
 
 
 def products(graph: kg.KnowledgeGraph, block_bytes: int) -> Callable[[], None]:
-    """The bare matrix products of the evaluation, to be called."""
+    """A function that computes the bare matrix products of the evaluation."""
     most = block_bytes // (4 * graph.num_entities)
     keys = jax.random.split(jax.random.key(2))
     entities = jax.random.normal(keys[0], (graph.num_entities, 2 * _DIM))
@@ -240,7 +241,7 @@ def products(graph: kg.KnowledgeGraph, block_bytes: int) -> Callable[[], None]:
 
 
 def pykeen(graph: kg.KnowledgeGraph, python: Path, repeats: int) -> dict[str, Any]:
-    """What PyKEEN takes for the same triples."""
+    """Seconds of PyKEEN for the same triples."""
     with tempfile.TemporaryDirectory() as folder:
         splits = {name: graph.splits[name] for name in ("train", "valid", "test")}
         sizes = np.array([graph.num_entities, graph.num_relations])
@@ -253,17 +254,17 @@ def main(
     out: Out = Path("out"),
     quick: Quick = False,
     folder: Annotated[
-        Path | None, typer.Option("--kg", help="Folder of FB15k-237; in OWKG_DATA when absent.")
+        Path | None, typer.Option("--kg", help="Folder of FB15k-237. Default: fb15k237 in OWKG_DATA.")
     ] = None,
     python: Annotated[
-        Path | None, typer.Option("--pykeen", help="Interpreter of an environment with PyKEEN 1.11.1.")
+        Path | None, typer.Option("--pykeen", help="Python interpreter of an environment with PyKEEN 1.11.1.")
     ] = None,
     only: Annotated[bool, typer.Option("--only", help="Measure without PyKEEN, and print JSON.")] = False,
     models: Annotated[
         str | None, typer.Option("--models", help="Measure only the ranking by these models, with commas.")
     ] = None,
 ) -> None:
-    """Speed and memory of full filtered evaluation."""
+    """Measures speed and memory of full filtered evaluation."""
     repeats = 2 if quick else 5
     data = os.environ.get("OWKG_DATA")
     folder = Path(data) / "fb15k237" if folder is None and data else folder

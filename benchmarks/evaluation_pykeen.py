@@ -1,4 +1,4 @@
-"""What PyKEEN takes for the evaluation of `benchmarks/evaluation.py`, and its bare products; prints JSON.
+"""Time of PyKEEN for the evaluation of `benchmarks/evaluation.py`, and of its bare products; prints JSON.
 
 Needs PyKEEN, torch and NumPy only, not owkg; `benchmarks/evaluation.py --pykeen PYTHON` runs it.
 
@@ -17,9 +17,9 @@ from pykeen.evaluation import RankBasedEvaluator  # pyright: ignore[reportMissin
 from pykeen.models import ComplEx  # pyright: ignore[reportMissingImports]
 from pykeen.triples import CoreTriplesFactory  # pyright: ignore[reportMissingImports]
 
-# PyKEEN's own on a processor; with 1,024 its ComplEx asks for 30 GB, [batch, entities, 2 dim] at once.
+# PyKEEN's default on a processor; with 1,024 its ComplEx allocates 30 GB, [batch, entities, 2 dim] at once.
 _BATCH = 32
-# Rows of the bare products.
+# Number of rows of the bare products.
 _ROWS = 1024
 
 

@@ -1,9 +1,10 @@
-"""Speed and memory of the closed world, over four decades of people, beside clingo and beside the disk.
+"""Speed and memory of the closed world, over four decades of people, compared with clingo and with the disk.
 
-Each size runs in a process of its own: sampling people, closing them, and all of `owkg family-tree generate`,
-which writes people, parents and sorted facts. The limit of the last is the time to write as many bytes and to
-take their checksum. `owkg sample` draws one benchmark from these facts: labelled files, OpenKE and LibKGE.
-clingo closes the same people by the same rules, in a text of its own, as far as it can follow.
+Each size runs in its own process: sampling people, closing them, and all of `owkg family-tree generate`,
+which writes people, parents and sorted facts. The limit of this command is the time to write as many bytes
+and to take their checksum. `owkg sample` draws one benchmark from these facts: labelled files, OpenKE and
+LibKGE. clingo closes the same people by the same rules, written in its own language, up to the sizes that it
+can handle.
 
     python benchmarks/family_tree.py --out out
 """
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-# Run as a script, this file would be found in place of the package of its name.
+# When this file is run as a script, its own name would hide the package.
 sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
 
 import polars as pl
@@ -32,7 +33,7 @@ from simulations.script import Out, Quick, run_script, save_table
 
 _TREE = 300
 _TREES = (3, 33, 333, 3334)
-# Beyond, clingo would take minutes and many GiB.
+# Above this size, clingo would take minutes and many GiB.
 _CLINGO_TREES = 333
 
 
@@ -60,7 +61,7 @@ def measured(trees: int) -> dict[str, Any]:
 
 
 def sampled(trees: int) -> dict[str, Any]:
-    """Seconds and GiB of one benchmark drawn from the facts of one size and written in all layouts."""
+    """Seconds and GiB of one benchmark, drawn from the facts of one size and written in all layouts."""
     with tempfile.TemporaryDirectory() as folder:
         facts = Path(folder) / "tree" / "facts.tsv"
         generate(facts.parent, num_trees=trees)
@@ -142,7 +143,7 @@ def _copied(size: int, path: Path) -> None:
 
 
 def _alone(kind: str, trees: int) -> dict[str, Any]:
-    """What this script prints when it measures one thing of one size."""
+    """Result of this script when it measures one kind at one size in its own process."""
     done = subprocess.run(  # noqa: S603
         [sys.executable, __file__, "--only", kind, "--trees", str(trees)],
         check=True,
@@ -163,11 +164,11 @@ def main(
     out: Out = Path("out"),
     quick: Quick = False,
     only: Annotated[
-        str | None, typer.Option(help=f"Measure one of {', '.join(KINDS)}, and print it.")
+        str | None, typer.Option(help=f"Kind to measure and print: one of {', '.join(KINDS)}.")
     ] = None,
-    trees: Annotated[int, typer.Option(help="The size for --only.")] = _TREES[0],
+    trees: Annotated[int, typer.Option(help="Number of trees for --only.")] = _TREES[0],
 ) -> None:
-    """Speed and memory of the closed world."""
+    """Measures speed and memory of the closed world."""
     if only:
         print(json.dumps(KINDS[only](trees)))
         return

@@ -1,12 +1,14 @@
-"""PyKEEN's models on a data set through each way into owkg: how far its metrics are from PyKEEN's own.
+"""Metrics of PyKEEN's models through each way into owkg: how far they are from PyKEEN's own metrics.
 
-Trains TransE, ComplEx and RotatE by PyKEEN for some epochs, evaluates each by PyKEEN, then by owkg through
-the result, the embeddings, a file of them, and the state. Prints the largest difference of each way over all
-shared metrics, sides and tie rules. By the result PyKEEN itself scores, in single precision, and its metrics
-in single are compared. By the embeddings owkg scores, in double precision, and PyKEEN's metrics in double are
-compared: in single a sum of distances depends on its order, and near ties on its last bit; one that turns at
-the first rank moves MRR by 1e-5. Beside it stands how far PyKEEN's metrics in both are apart, and owkg's in
-single from PyKEEN's in single. Needs PyKEEN beside owkg; FB15k-237 takes some minutes a model.
+The script trains TransE, ComplEx and RotatE with PyKEEN for a few epochs. It evaluates each model with
+PyKEEN, then with owkg through the result, the embeddings, a file of the embeddings, and the state, and prints
+the largest difference of each way over all shared metrics, sides and tie rules. Through the result, PyKEEN
+itself scores in single precision, and its metrics in single precision are compared. Through the embeddings,
+owkg scores in double precision, and PyKEEN's metrics in double precision are compared: in single precision, a
+sum of distances depends on its order, so that near ties depend on the last bit; one near tie reversed at the
+first rank moves MRR by 1e-5. Two more rows have the distance between PyKEEN's metrics in double and in single
+precision, and between owkg's and PyKEEN's in single precision. The script needs both PyKEEN and owkg;
+FB15k-237 takes a few minutes a model.
 
     python benchmarks/interop_pykeen.py data/fb15k237 --epochs 2
 """
@@ -40,7 +42,7 @@ _MODELS = ("TransE", "ComplEx", "RotatE")
 
 
 def factories(folder: Path) -> list[Any]:
-    """Training, validation and testing of a folder of labelled triples, with the ids of training."""
+    """Training, validation and testing factories of a folder of triples, with the ids of training."""
     from pykeen.triples import TriplesFactory  # pyright: ignore[reportMissingImports]
 
     found: list[Any] = []
@@ -54,7 +56,7 @@ def factories(folder: Path) -> list[Any]:
 
 
 def trained(name: str, splits: list[Any], dim: int, epochs: int) -> Any:
-    """A pipeline result."""
+    """Result of a PyKEEN pipeline."""
     from pykeen.pipeline import pipeline  # pyright: ignore[reportMissingImports]
 
     training, validation, testing = splits
@@ -88,7 +90,7 @@ def in_double(result: Any, splits: list[Any]) -> dict[str, float]:
 
 
 def difference(table: Any, theirs: dict[str, float]) -> tuple[int, float]:
-    """(metrics compared, the largest difference relative to the value, or absolute where that is below 1)."""
+    """(metrics compared, largest difference: relative to the value, or absolute if the value is below 1)."""
     mine = owkg.evaluate(table, list(_SHARED), by=["side", "ties"], side=["head", "tail", "both"], ci=None)
     found = []
     for row in mine.iter_rows(named=True):
@@ -99,7 +101,7 @@ def difference(table: Any, theirs: dict[str, float]) -> tuple[int, float]:
 
 
 def measured(name: str, ways: dict[str, Callable[[], Any]], theirs: dict[str, float]) -> list[list[str]]:
-    """A row each way into owkg: metrics, the largest difference, seconds."""
+    """A row for each way into owkg: metrics, largest difference, seconds."""
     rows = []
     for way, table in ways.items():
         start = time.perf_counter()
@@ -117,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, help="train, valid and test as .txt or .txt.gz")
+    parser.add_argument("folder", type=Path, help="folder of train, valid and test as .txt or .txt.gz")
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--dim", type=int, default=32)
     arguments = parser.parse_args()
@@ -159,7 +161,7 @@ def main() -> None:
         rows += measured(name, double, wide)
         keys = _keys(theirs)
         moved = max(abs(wide[key] - theirs[key]) / max(1, abs(theirs[key])) for key in keys)
-        rows.append([name, "PyKEEN: double beside single", f"{len(keys)}", f"{moved:.1e}", ""])
+        rows.append([name, "PyKEEN: double against single", f"{len(keys)}", f"{moved:.1e}", ""])
     printed("largest difference from PyKEEN's metrics", ["model", "way", "metrics", "difference", "s"], rows)
 
 

@@ -1,11 +1,11 @@
-"""Speed of rankings on parts of the queries and of the randomisation test, beside loops, SciPy and limits.
+"""Speed of rankings on parts of the queries and of the randomisation test, against loops, SciPy and limits.
 
-13 systems, 20,000 queries. Stability: 6 metrics, 20 sizes, 50 draws (the aim: at most 60 seconds). The
-randomisation test: all 78 pairs, 10,000 draws. The baselines are a loop over draws and sizes with
-scipy.stats.kendalltau; a loop over draws in NumPy; scipy.stats.permutation_test; and, where it is installed,
-the Fisher test of ranx. What takes long is timed on a part and multiplied up. The limits are the random bits
-that the draws need, drawn and not used, and the bare matrix product of the sums, in NumPy, of signs or parts
-that are there already.
+The example has 13 systems and 20,000 queries. Stability has 6 metrics, 20 sizes and 50 draws (the aim: at
+most 60 seconds). The randomisation test covers all 78 pairs with 10,000 draws. The baselines are a loop over
+draws and sizes with scipy.stats.kendalltau; a loop over draws in NumPy; scipy.stats.permutation_test; and, if
+it is installed, the Fisher test of ranx. Slow baselines are timed on a part and multiplied up. The limits are
+drawing the random bits without using them, and the bare matrix product of the sums, in NumPy, from signs or
+parts that are already in memory.
 
     python benchmarks/judge.py --out out
 """
@@ -55,7 +55,7 @@ def example(queries: int) -> Scores:
 
 
 def loop_over_parts(scores: Scores, draws: int) -> np.ndarray:
-    """Tau of every draw, size and metric, one after the other, [draws, sizes, metrics]."""
+    """Tau of every draw, size and metric, one after another, [draws, sizes, metrics]."""
     rng = np.random.default_rng(1)
     queries = scores.value.shape[2]
     whole = scores.strength
@@ -82,7 +82,7 @@ def loop_over_signs(gaps: np.ndarray, draws: int) -> np.ndarray:
 
 
 def by_scipy(gap: np.ndarray, draws: int) -> float:
-    """The p-value of one pair."""
+    """P-value of one pair."""
     found = stats.permutation_test(
         (gap,),
         lambda values, axis: values.sum(axis=axis),
@@ -95,7 +95,7 @@ def by_scipy(gap: np.ndarray, draws: int) -> float:
 
 
 def fisher_of_ranx() -> Callable[..., Any] | None:
-    """The peer, if it is installed."""
+    """The Fisher test of ranx, if it is installed."""
     try:
         from ranx.statistical_tests import (  # pyright: ignore[reportMissingImports]
             fisher_randomization_test,
@@ -106,7 +106,7 @@ def fisher_of_ranx() -> Callable[..., Any] | None:
 
 
 def seconds_of_bits(words: int, repeats: int) -> float:
-    """Seconds to draw so many random words of 32 bits, combined by exclusive or."""
+    """Seconds to draw `words` random words of 32 bits, combined by exclusive or."""
     size, width = 2**14, 64
 
     @jax.jit
@@ -125,7 +125,7 @@ def seconds_of_bits(words: int, repeats: int) -> float:
 
 
 def seconds_of_products(rows: int, columns: np.ndarray, repeats: int) -> float:
-    """Seconds of [rows, queries] @ [queries, columns] of numbers that are there, some rows at a time."""
+    """Seconds of [rows, queries] @ [queries, columns] for numbers in memory, some rows at a time."""
     block = np.random.default_rng(0).integers(0, 2, (128, len(columns))).astype(np.float64)
     taken = fastest(lambda: block @ columns, repeats)
     return taken * rows / len(block)
@@ -135,7 +135,7 @@ Row = tuple[str, float, float | None, float | None, float, float]
 
 
 def of_stability(scores: Scores, draws: int, repeats: int) -> list[Row]:
-    """Of rankings on parts: what, seconds, of the first call, times faster, times bits, times product."""
+    """Rows of stability: what, seconds, of the first call, times faster, times bits, times product."""
     queries = scores.value.shape[2]
     call = partial(stability, jax.random.key(0), scores, _SIZES, draws)
     first, taken = once(call), fastest(call, repeats)
@@ -157,7 +157,7 @@ def of_stability(scores: Scores, draws: int, repeats: int) -> list[Row]:
 
 
 def of_randomisation(scores: Scores, draws: int, repeats: int) -> list[Row]:
-    """The same of the randomisation test; SciPy and ranx on a pair, times the number of pairs."""
+    """The same rows for the randomisation test; SciPy and ranx are timed on one pair and multiplied."""
     call = partial(pairwise, scores, "macro mrr", test="randomisation", key=jax.random.key(0), draws=draws)
     first, taken = once(call), fastest(call, repeats)
     found = call()
@@ -205,7 +205,7 @@ def run(queries: int, parts: int, draws: int, repeats: int) -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 3,
+    repeats: Annotated[int, typer.Option(help="Number of timed calls; the fastest counts.", min=1)] = 3,
 ) -> None:
     """Times rankings on parts of the queries and randomisation tests, and writes the table."""
     writable_folder(out)

@@ -1,11 +1,11 @@
-"""Graphs of up to 10^8 triples: `owkg kg info` and known answers, in seconds and peak memory, by size.
+"""Seconds and peak memory of `owkg kg info` and known answers on graphs of up to 10^8 triples, by size.
 
-The graphs are drawn: entities by a power law, as in Freebase, relations likewise. Beside the time stands
-that of reading the bytes of the file, and, of known answers, that of sorting a 64-bit number for each triple.
+The graphs are random: entities and relations follow a power law, as in Freebase. The table also has the time
+to read the bytes of the file and, for known answers, the time to sort a 64-bit number for each triple.
 
     python benchmarks/large_graph.py --out out
 
-It writes 4 GB of triples into the folder that TMPDIR names.
+The script writes 4 GB of triples into the folder that TMPDIR names.
 """
 
 import json
@@ -22,9 +22,9 @@ from owkg.files.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
 SIZES = (10**6, 10**7, 10**8)
-# Triples for each entity, as in Freebase; and how fast popularity falls.
+# Triples for each entity, as in Freebase, and the exponent by which popularity falls.
 _PER_ENTITY, _EXPONENT, _RELATIONS = 20, 0.6, 1000
-# Lines that are written at a time.
+# Number of lines that are written at a time.
 _BLOCK = 5_000_000
 _KNOWN = """
 import sys, json, time
@@ -39,19 +39,19 @@ print(json.dumps({"known": made - begin, "candidates": time.perf_counter() - mad
 
 
 def write_power_law_graph(folder: Path, triples: int, *, labels: bool, seed: int = 0) -> None:
-    """Writes `train.txt` with so many triples, in blocks: entities and relations by a power law.
+    """Writes `train.txt` in blocks, with entities and relations that follow a power law.
 
     Args:
-        folder: made here.
-        triples: lines; some stand twice.
+        folder: folder to create.
+        triples: number of lines; some triples appear twice.
         labels: whether entities have labels such as /m/0004c92, or are numbers.
-        seed: of the draws.
+        seed: seed of the draws.
     """
     rng = np.random.default_rng(seed)
     entities = max(2, triples // _PER_ENTITY)
     folder.mkdir(parents=True)
     with (folder / "train.txt").open("wb") as file:
-        # Every entity is in some triple.
+        # Every entity is in at least one triple.
         every = np.arange(entities)
         for first in range(0, triples, _BLOCK):
             count = min(_BLOCK, triples - first)
@@ -74,7 +74,7 @@ def write_power_law_graph(folder: Path, triples: int, *, labels: bool, seed: int
 
 
 def row_of(folder: Path, triples: int, *, labels: bool) -> dict[str, float | int | str]:
-    """The measurements of one graph."""
+    """Measurements of one graph."""
     write_power_law_graph(folder, triples, labels=labels)
     size = (folder / "train.txt").stat().st_size
     read = once(lambda: (folder / "train.txt").read_bytes().count(b"\n"))

@@ -1,8 +1,8 @@
-"""Speed of rank metrics, intervals and ranking, beside PyKEEN and ranx where installed, and beside limits.
+"""Speed of rank metrics, intervals and ranking, compared with PyKEEN and ranx if installed, and with limits.
 
-The limit of a pass over ranks or scores is the time that the machine needs to read the same bytes once; that
-of the bootstrap, to draw the same random numbers. PyKEEN computes the same metrics of the same ranks, one tie
-rule; its bootstrap draws single ranks, ours whole queries.
+The limit of a pass over ranks or scores is the time that the machine needs to read the same bytes once. The
+limit of the bootstrap is the time to draw the same random numbers. PyKEEN computes the same metrics of the
+same ranks under one tie rule; its bootstrap draws single ranks, ours draws whole queries.
 
     python benchmarks/metrics.py --out out
 
@@ -47,7 +47,7 @@ _TEST_RANKS = 40_876
 
 @dataclass(frozen=True)
 class Config:
-    """How much is timed."""
+    """Sizes of the timed problems."""
 
     ranks: int = 10_000_000
     replicates: int = 1000
@@ -61,7 +61,7 @@ class Config:
 def drawn_ranks(
     count: int, *, tied: float = 0.2, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Optimistic and pessimistic ranks, candidates and queries of a model that is better than chance."""
+    """Optimistic and pessimistic ranks, candidates and queries of a model better than random ranking."""
     rng = np.random.default_rng(seed)
     candidates = (_ENTITIES - rng.integers(0, 1500, count)).astype(np.int32)
     optimistic = np.clip(np.ceil(candidates * rng.random(count) ** 4), 1, candidates).astype(np.int32)
@@ -72,7 +72,7 @@ def drawn_ranks(
 
 
 def pykeen_metrics() -> list[Any] | None:
-    """PyKEEN's rank metrics, Hits at 1, 3, 5, 10; None where it is not installed."""
+    """PyKEEN's rank metrics with Hits at 1, 3, 5, 10; None if PyKEEN is not installed."""
     if find_spec("pykeen") is None:
         return None
     from pykeen.evaluation import RankBasedEvaluator  # pyright: ignore[reportMissingImports]
@@ -81,7 +81,7 @@ def pykeen_metrics() -> list[Any] | None:
 
 
 def time_metrics(config: Config, rows: list[tuple]) -> None:
-    """All metrics of many ranks, without and with intervals."""
+    """Times all metrics of many ranks, without and with intervals."""
     optimistic, pessimistic, candidates, query = drawn_ranks(config.ranks)
     wanted = [metrics.metric(name) for name in _NAMES]
     columns = (optimistic, pessimistic, candidates)
@@ -120,7 +120,7 @@ def time_metrics(config: Config, rows: list[tuple]) -> None:
 
 
 def rank_table(count: int) -> pl.DataFrame:
-    """A rank table of about so many rows, both sides of random triples, as of FB15k-237 but larger."""
+    """Rank table of about `count` rows, with both sides of random triples, like FB15k-237 but larger."""
     rng = np.random.default_rng(0)
     low, high, _, _ = drawn_ranks(count // 2 * 2)
     columns = {
@@ -141,7 +141,7 @@ def rank_table(count: int) -> pl.DataFrame:
 
 
 def time_command(config: Config, rows: list[tuple]) -> None:
-    """`owkg metrics` with all defaults, start-up and file included, beside reading the file."""
+    """Times `owkg metrics` with all defaults, including start-up and file, and reading the file alone."""
     read = "import polars as pl; pl.read_parquet({!r}).select('head', 'relation', 'side').n_unique()"
     with TemporaryDirectory() as folder:
         path = Path(folder) / "ranks.parquet"
@@ -166,7 +166,7 @@ def time_command(config: Config, rows: list[tuple]) -> None:
 
 
 def time_bootstrap(config: Config, rows: list[tuple]) -> None:
-    """Replicates of five metrics on as many ranks as FB15k-237's test triples give."""
+    """Times replicates of five metrics on as many ranks as FB15k-237's test triples give."""
     optimistic, pessimistic, candidates, query = drawn_ranks(_TEST_RANKS)
     tasks = metrics.tasks(optimistic, pessimistic, candidates, query=query)
     wanted = [metrics.metric(name) for name in _FIVE]
@@ -223,7 +223,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
 
 
 def time_chance(config: Config, rows: list[tuple]) -> None:
-    """The chance level of the harmonic mean rank: quadrature against PyKEEN's drawing."""
+    """Times the chance level of the harmonic mean rank: quadrature against PyKEEN's sampling."""
     _, _, candidates, _ = drawn_ranks(_TEST_RANKS)
     seconds = fastest(lambda: chance.reciprocal_chance(HMR, 1.0, chance.Shapes(candidates)), config.repeats)
     rows.append((f"chance level of hmr, {_TEST_RANKS:,} tasks, exact", 1, seconds, None, None))
@@ -246,7 +246,7 @@ def time_chance(config: Config, rows: list[tuple]) -> None:
 
 
 def time_ranking(config: Config, rows: list[tuple]) -> None:
-    """Scores to ranks, raw, beside reading the scores once."""
+    """Times raw ranks from scores, and reading the scores once."""
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(config.scored, _ENTITIES)).astype(np.float32)
     target = rng.integers(0, _ENTITIES, config.scored)
@@ -258,7 +258,7 @@ def time_ranking(config: Config, rows: list[tuple]) -> None:
 
 
 def time_retrieval(config: Config, rows: list[tuple]) -> None:
-    """AP, nDCG@20 and reciprocal rank of judged lists, beside ranx and trec_eval."""
+    """Times AP, nDCG@20 and reciprocal rank of judged lists, compared with ranx and trec_eval."""
     rng = np.random.default_rng(0)
     names = np.array([f"d{i:06d}" for i in range(config.depth)])
     queries = np.repeat([f"q{i:05d}" for i in range(config.queries)], config.depth)
@@ -316,7 +316,7 @@ def run(config: Config) -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 3,
+    repeats: Annotated[int, typer.Option(help="Number of timed calls; the fastest counts.", min=1)] = 3,
 ) -> None:
     """Times rank metrics, intervals and ranking, and writes the table."""
     writable_folder(out)

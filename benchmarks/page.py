@@ -2,7 +2,7 @@
 
     python benchmarks/page.py --out out --page docs/evidence/performance.md
 
-What was not measured is named at the end.
+The end of the page names the benchmarks that were not measured.
 """
 
 import ast
@@ -21,7 +21,7 @@ from owkg.files.storage import written_aside
 from owkg.terminal.markdown import table as markdown_table
 from simulations.script import Out, run_script
 
-# By benchmark, the tables that it writes.
+# Tables that each benchmark writes.
 TABLES = {
     "startup": ["benchmark_startup"],
     "simulation": ["benchmark_simulation"],
@@ -49,20 +49,20 @@ _UNITS = {"_s": "s", "_gib": "GiB", "_gb": "GB", "_hours": "h"}
 _HEAD = """# Performance
 
 Written by `make bench` with {machine};
-{versions}. Beside every speed stands a limit of the machine or a peer, measured in the same
+{versions}. Every speed is compared with a limit of the machine or with a peer, measured in the same
 run. [Speed on an accelerator](#speed-on-an-accelerator) has what depends on the device.
 """
 
 
 def described(script: Path) -> str:
-    """What a benchmark says of itself, without how it is called."""
+    """Docstring of a benchmark without its command lines."""
     text = ast.get_docstring(ast.parse(script.read_text())) or ""
     paragraphs = re.split(r"\n\n", text)
     return "\n\n".join(part for part in paragraphs if not part.startswith(("    ", "python ")))
 
 
 def shown(value: Any) -> str:
-    """A cell: four digits of a number."""
+    """Text of a cell, with four digits of a number."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -71,7 +71,7 @@ def shown(value: Any) -> str:
 
 
 def headed(column: str) -> str:
-    """The head of a column, its unit after a comma."""
+    """Head of a column, with its unit after a comma."""
     for end, unit in _UNITS.items():
         if column.endswith(end) and not column.endswith("_per" + end):
             return column.removesuffix(end).replace("_", " ") + f", {unit}"
@@ -79,7 +79,7 @@ def headed(column: str) -> str:
 
 
 def page(folder: Path) -> str:
-    """The page as Markdown, of the tables in a folder."""
+    """The page as Markdown, from the tables in a folder."""
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     parts, missing = [_HEAD.format(machine=machine(), versions=versions)], []
     for name, tables in TABLES.items():
@@ -99,7 +99,7 @@ def page(folder: Path) -> str:
 
 
 def main(
-    out: Out = Path("out"), to: Annotated[Path, typer.Option("--page", help="Markdown to write.")] = PAGE
+    out: Out = Path("out"), to: Annotated[Path, typer.Option("--page", help="Markdown file to write.")] = PAGE
 ) -> None:
     """Writes the page of all speeds from the tables of the benchmarks."""
     text = page(out)

@@ -1,36 +1,36 @@
-"""What PyKEEN makes of a few small sets of ranks, recorded for the tests of `owkg.metrics`.
+"""PyKEEN's metrics of a few small sets of ranks, recorded for the tests of `owkg.metrics`.
 
-Needs PyKEEN and NumPy only, not owkg, so that it runs in an environment of its own:
+Needs PyKEEN and NumPy only, not owkg, so that it runs in its own environment:
 
     python -m venv pykeen-env
     pykeen-env/bin/pip install pykeen==1.11.1
     pykeen-env/bin/python benchmarks/record_pykeen.py --out tests/metrics/data/pykeen.json
 
-The ranks come from a fixed seed; PyKEEN is given them as float64, and the counts of candidates as int64.
-A set holds one row a ranking task, and `metrics[side][tie rule][PyKEEN's key]` with the value and, where
-PyKEEN has a closed form, expectation and variance under random ranking (null where it has none).
+The ranks come from a fixed seed; PyKEEN gets them as float64, and the counts of candidates as int64. A set
+has one row for each ranking task, and `metrics[side][tie rule][PyKEEN's key]` with the value and the
+expectation and variance under random ranking (null if PyKEEN has no closed form).
 
-How PyKEEN 1.11.1 differs from what one would expect:
+PyKEEN 1.11.1 differs from its users' expectations as follows:
 
-- The keys of z_hits_at_k and adjusted_hits_at_k do not say k, so that two k overwrite each other in its
+- The keys of z_hits_at_k and adjusted_hits_at_k do not contain k, so that two k overwrite each other in its
   results; here the letter is replaced by the number.
-- Index, z and expectation-normalised metrics are recorded under every tie rule. Its keys refuse all but
-  the realistic one for them (`realistic_only` lists them), though its evaluator computes them.
+- Index, z and expectation-normalised metrics are recorded under every tie rule. Its keys accept only the
+  realistic rule for them (`realistic_only` lists them), though its evaluator computes them under all.
 - Its evaluator computes realistic ranks in float32 and so sums them in float32; here they are float64.
-- z metrics whose variance is 0 and index metrics whose expectation is 1 are divided by 1e-12 and not
-  refused: 0 for the only value that is possible.
-- The expectation of an index metric is written down as 0 and that of a z metric as 0 with variance 1,
-  also where every task has one candidate and the variance is 0. The variance of an index metric is
-  there, although its attribute `closed_variance` says that it is not.
+- z metrics whose variance is 0 and index metrics whose expectation is 1 are divided by 1e-12 instead of
+  raising an error: 0 for the only value that is possible.
+- The expectation of an index metric is set to 0, and the expectation of a z metric to 0 with variance 1, even
+  if every task has one candidate and the variance is 0. The variance of an index metric exists, although its
+  attribute `closed_variance` says that it does not.
 - The median absolute deviation is scaled to a standard deviation (times 1.4826) without weights, and not
   scaled with weights. Integer weights raise a TypeError there and in the weighted median.
-- The weighted median is the smallest rank whose running weight reaches 1/2, the mean of it and the next
-  where 1/2 is hit exactly (in floating point, so scaling the weights may change it).
-- Standard deviation, variance and count accept weights and leave them out; the first two divide by n.
-- The variance of the geometric mean rank is a difference of close products: 4e-11 relative is lost with
-  60 tasks, and more with more tasks.
-- int32 counts of 46,341 and more overflow in the variance of the mean rank. Nothing is checked: rank 0
-  gives an infinite MRR, a rank above the candidates an AMRI of -21, a rank that is no number a miss at k.
+- The weighted median is the smallest rank whose running weight reaches 1/2, or the mean of it and the next
+  rank if 1/2 is hit exactly (in floating point, so that scaling the weights may change it).
+- Standard deviation, variance and count accept weights but ignore them; the first two divide by n.
+- The variance of the geometric mean rank is a difference of close products: it loses 4e-11, relative, with 60
+  tasks, and more with more tasks.
+- int32 counts of 46,341 and more overflow in the variance of the mean rank. Nothing is checked: rank 0 gives
+  an infinite MRR, a rank above the candidates an AMRI of -21, a NaN rank a miss at k.
 """
 
 import argparse
@@ -48,12 +48,12 @@ SEED = 20220301
 HITS = (1, 3, 5, 10)
 SIDES = ("head", "tail", "both")
 TIES = ("optimistic", "pessimistic", "realistic")
-LIMIT = 300_000  # bytes of the file
+LIMIT = 300_000  # largest size of the file in bytes
 
 
 def drawn(rng: np.random.Generator, name: str, candidates: np.ndarray, weight: np.ndarray | None) -> dict:
-    """One set: a side, a range of tied ranks and, where given, a weight for each count of candidates."""
-    # Good models rank near the top: the better rank is log-uniform, a third of the tasks is tied.
+    """One set: a side, a range of tied ranks and, if given, a weight for each count of candidates."""
+    # Good models rank near the top: the better rank is log-uniform, and a third of the tasks is tied.
     optimistic = np.exp(rng.uniform(0, np.log(candidates + 1))).astype(np.int64).clip(1, candidates)
     ties = rng.integers(1, 9, candidates.size) * (rng.random(candidates.size) < 1 / 3)
     return {
@@ -67,10 +67,10 @@ def drawn(rng: np.random.Generator, name: str, candidates: np.ndarray, weight: n
 
 
 def rank_sets() -> Iterator[dict]:
-    """The sets, all from one seed."""
+    """Yields the sets, all from one seed."""
     rng = np.random.default_rng(SEED)
     yield drawn(rng, "constant", np.full(40, 100), None)
-    # Both ends occur: one candidate, which has no choice, and sixty.
+    # Both extremes occur: one candidate, which leaves no choice, and sixty.
     yield drawn(rng, "varied", np.concatenate([[1, 60], rng.integers(1, 61, 58)]), None)
     yield drawn(rng, "large", 14_541 - rng.integers(0, 300, 60), None)
     yield drawn(rng, "single", np.array([50]), None)
@@ -79,7 +79,7 @@ def rank_sets() -> Iterator[dict]:
 
 
 def metrics() -> dict[str, Any]:
-    """PyKEEN's rank metrics by key, those at k for each k of `HITS`."""
+    """PyKEEN's rank metrics by key; metrics at k once for each k of `HITS`."""
     from pykeen.metrics.ranking import HITS_METRICS, rank_based_metric_resolver  # pyright: ignore
 
     found = {}
@@ -95,7 +95,7 @@ def metrics() -> dict[str, Any]:
 
 
 def closed(call: Any, candidates: np.ndarray, weight: np.ndarray | None) -> float | None:
-    """What `call` gives in closed form, None if it has none."""
+    """Closed form of `call`, or None if it has none."""
     from pykeen.metrics.ranking import NoClosedFormError  # pyright: ignore
 
     try:
@@ -146,7 +146,7 @@ def plain(value: Any) -> Any:
 
 
 def check_finite(value: Any, where: str = "") -> None:
-    """Raises ValueError where a recorded number is none."""
+    """Raises ValueError if a recorded number is not finite."""
     if isinstance(value, dict):
         for key, inner in value.items():
             check_finite(inner, f"{where}/{key}")
@@ -155,7 +155,7 @@ def check_finite(value: Any, where: str = "") -> None:
 
 
 def scorers() -> dict[str, dict[str, float]]:
-    """Realistic metrics of scorers without information, 5 queries of 14 candidates, from scores on."""
+    """Realistic metrics of scorers without information, computed from scores: 5 queries of 14 candidates."""
     import torch  # pyright: ignore
     from pykeen.evaluation.ranks import Ranks  # pyright: ignore
 
@@ -174,7 +174,7 @@ def scorers() -> dict[str, dict[str, float]]:
 
 
 def main() -> int:
-    """Records and writes the file; the exit code is 2 where that cannot be done."""
+    """Records and writes the file; the exit code is 2 if that fails."""
     parser = argparse.ArgumentParser(description="Records PyKEEN's rank metrics on small sets of ranks.")
     parser.add_argument("--out", type=Path, default=Path("tests/metrics/data/pykeen.json"))
     out = parser.parse_args().out
@@ -189,7 +189,9 @@ def main() -> int:
         )
         return 2
     if not out.parent.is_dir():
-        print(f"record_pykeen.py: error: {out.parent} is no folder to write to.", file=sys.stderr)
+        print(
+            f"record_pykeen.py: error: {out.parent} must be a folder that can be written to.", file=sys.stderr
+        )
         return 2
     found = metrics()
     sets = []

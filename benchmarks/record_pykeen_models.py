@@ -1,18 +1,18 @@
 """Small embeddings that PyKEEN trains on Nations, and its own metrics, recorded for tests.
 
-Needs PyKEEN and NumPy only, not owkg, so that it runs in an environment of its own:
+Needs PyKEEN and NumPy only, not owkg, so that it runs in its own environment:
 
     python -m venv pykeen-env
     pykeen-env/bin/pip install pykeen==1.11.1
     pykeen-env/bin/python benchmarks/record_pykeen_models.py --out tests/models/data
 
-`nations.npz` holds the triples, by ids, and the labels; `NAME.npz` the embeddings as the model's
-representations give them, complex numbers for ComplEx and RotatE, rows in another order than the ids;
-`metrics.json` what `RankBasedEvaluator` finds on the test set, filtered by train, valid and test.
+`nations.npz` has the triples, by ids, and the labels. `NAME.npz` has the embeddings as the model's
+representations give them, complex numbers for ComplEx and RotatE, with rows in another order than the ids.
+`metrics.json` has the metrics of `RankBasedEvaluator` on the test set, filtered by train, valid and test.
 
-What the models of PyKEEN 1.11.1 are, by default: TransE has the L1 norm; RotatE the L2 norm of the complex
-difference, so the length of all its real and imaginary parts, not the sum of moduli of its authors. The
-relations of RotatE have modulus 1. None asks for heads by inverse relations.
+Defaults of the models of PyKEEN 1.11.1: TransE has the L1 norm. RotatE has the L2 norm of the complex
+difference, that is, the length over all real and imaginary parts, not the sum of moduli of its authors. The
+relations of RotatE have modulus 1. No model predicts heads by inverse relations.
 """
 
 import argparse
@@ -41,11 +41,11 @@ KEYS = (
     "median_rank",
     "z_inverse_harmonic_mean_rank",
 )
-LIMIT = 60_000  # bytes of all files
+LIMIT = 60_000  # largest size of all files in bytes
 
 
 def labels_of(ids: dict[str, int]) -> np.ndarray:
-    """The labels in the order of their ids."""
+    """Labels in the order of their ids."""
     return np.array(sorted(ids, key=ids.__getitem__), np.str_)
 
 
@@ -84,7 +84,7 @@ def recorded(name: str, dataset: Any, rng: np.random.Generator) -> tuple[dict[st
 
 
 def main() -> int:
-    """Records and writes the files; the exit code is 2 where that cannot be done."""
+    """Records and writes the files; the exit code is 2 if that fails."""
     parser = argparse.ArgumentParser(description="Records small models of PyKEEN and its metrics of them.")
     parser.add_argument("--out", type=Path, default=Path("tests/models/data"))
     out = parser.parse_args().out
@@ -100,7 +100,9 @@ def main() -> int:
         )
         return 2
     if not out.is_dir():
-        print(f"record_pykeen_models.py: error: {out} is no folder to write to.", file=sys.stderr)
+        print(
+            f"record_pykeen_models.py: error: {out} must be a folder that can be written to.", file=sys.stderr
+        )
         return 2
     dataset, rng = Nations(), np.random.default_rng(SEED)
     parts = {"train": dataset.training, "valid": dataset.validation, "test": dataset.testing}

@@ -1,9 +1,9 @@
-"""Unbiased sampled evaluation of 2.5 million entities, beside full ranking of the same triples.
+"""Unbiased sampled evaluation with 2.5 million entities, compared with full ranking of the same triples.
 
-The graph is drawn, of the size of ogbl-wikikg2: 2.5 million entities, 535 relations, 16 million training
+The graph is random, with the size of ogbl-wikikg2: 2.5 million entities, 535 relations, 16 million training
 triples by a power law. The model is planted: a test tail is the best of 50,000 random candidates. Both
-evaluations are measured on test triples of some relations, on both sides. What the 598,543 test triples of
-ogbl-wikikg2 would take is projected from a quarter and all of them.
+evaluations are measured on test triples of some relations, on both sides. The time for the 598,543 test
+triples of ogbl-wikikg2 is projected from the times for a quarter of the ranked triples and for all of them.
 
     python benchmarks/sampled_evaluation.py --out out
 """
@@ -29,9 +29,9 @@ from simulations.script import Out, Quick, run_script, save_table
 
 _ENTITIES, _RELATIONS, _TRAIN, _TEST = 2_500_604, 535, 16_109_182, 598_543
 _METRICS = ["mrr", "hits@10"]
-# Relations of the test triples that are ranked: about as many triples of each as the whole test set has.
+# Number of relations of the ranked test triples: each has about as many triples as in the whole test set.
 _RANKED_RELATIONS = np.array([30, 130, 290, 430])
-# Candidates of which a test tail is the best.
+# Number of candidates among which a test tail is the best.
 _BEST_OF = 50_000
 
 
@@ -58,7 +58,7 @@ def planted(entities: int, train: int, test: int, seed: int = 0) -> tuple[Traine
 
 
 def main(
-    tests: Annotated[int, typer.Option(min=10, help="Test triples that are ranked.")] = 4_000,
+    tests: Annotated[int, typer.Option(min=10, help="Number of test triples to rank.")] = 4_000,
     out: Out = Path("out"),
     quick: Quick = False,
 ) -> None:
@@ -97,7 +97,7 @@ def main(
 def timed(
     evaluation: Callable[[KnowledgeGraph], Any], quarter: KnowledgeGraph, graph: KnowledgeGraph
 ) -> dict[str, float]:
-    """Seconds of an evaluation, those that do not grow with the test triples, and hours of a whole test."""
+    """Seconds of an evaluation, its fixed seconds, and the projected hours of the whole test."""
     evaluation(quarter)  # compiles
     few, all_ = once(partial(evaluation, quarter)), once(partial(evaluation, graph))
     tests = len(graph.splits["test"])

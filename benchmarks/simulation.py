@@ -1,8 +1,8 @@
-"""Speed of the open-world core: trials and exact settings per second, beside a baseline and a limit.
+"""Speed of the open-world core: trials and exact settings per second, compared with a baseline and a limit.
 
-The baseline is a trial in plain Python written from the paper's description: classify every entity, put
-the classes in random order, and read off the filtered ranks. The limit is the time that the machine needs
-to draw the same number of random bits and do nothing with them.
+The baseline is a trial in plain Python, written from the paper's description: classify every entity, put the
+classes in random order, and take the filtered ranks. The limit is the time that the machine needs to draw the
+same number of random bits and do nothing with them.
 
     python benchmarks/simulation.py --out out
 """
@@ -26,9 +26,9 @@ from owkg.simulate.numerics import random_bits
 from simulations.script import Out, Quick, run_script, save_table
 from simulations.yang2022.points import PublishedGrid
 
-# Trials of one setting, as many as the command line draws when nothing else is said.
+# Trials of one setting: the default of the command line.
 _LONG_RUN = 200_000
-# 32-bit words that one trial of N answers draws: missing, predicted, order (one model).
+# Number of 32-bit words that one trial of N answers draws: missing, predicted, order (one model).
 _WORDS_PER_ANSWER = 3
 
 
@@ -46,7 +46,7 @@ class Config:
 def baseline_trial(
     rng: random.Random, num_answers: int, num_entities: int, sparsity: float, l1: float, l2: float
 ) -> float:
-    """MRR of one simulated query in plain Python, without shortcuts for non-answers."""
+    """MRR of one simulated query in plain Python, without shortcuts for candidates that are not answers."""
     missing = {a for a in range(num_answers) if rng.random() < sparsity}
     positives, negatives = [], []
     for entity in range(num_entities):
@@ -65,7 +65,7 @@ def baseline_trial(
 
 
 def published_grid(config: Config) -> dict:
-    """The 6 x 4 x 71 settings; a correlation that is not feasible is moved to the end of its interval."""
+    """The 6 x 4 x 71 settings; an infeasible correlation is moved to the end of its interval."""
     rho, alpha, strength = config.grid.points().values()
     return {
         "strength": strength,
@@ -77,7 +77,7 @@ def published_grid(config: Config) -> dict:
 
 
 def time_baseline(config: Config) -> tuple[float, float]:
-    """(seconds a trial, mean MRR) of the plain-Python baseline at strength .7, sparsity .35."""
+    """(seconds a trial, mean MRR) of the plain-Python baseline at strength 0.7, sparsity 0.35."""
     rng = random.Random(0)  # noqa: S311 - a simulation
     begin, values = time.perf_counter(), []
     while time.perf_counter() - begin < config.baseline_seconds:
@@ -156,9 +156,9 @@ def run(config: Config) -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 5,
+    repeats: Annotated[int, typer.Option(help="Number of timed calls; the fastest counts.", min=1)] = 5,
 ) -> None:
-    """Times the simulator and the exact moments and writes the table."""
+    """Times the simulator and the exact moments, and writes the table."""
     writable_folder(out)
     config = Config(
         repeats=repeats, baseline_seconds=2.0 if quick else 5.0, settings=50_000 if quick else 1_000_000

@@ -1,4 +1,4 @@
-"""Start-up of the command: whole seconds of small commands, beside a bare Python and `import jax`.
+"""Start-up of the command: whole seconds of small commands, compared with a bare Python and `import jax`.
 
 python benchmarks/startup.py --out out
 """
@@ -19,9 +19,9 @@ from simulations.script import Out, Quick, run_script, save_table
 
 _INPUT = Path(__file__).parents[1] / "tests" / "golden" / "input"
 _SETTING = "--strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505"
-# As users have it: what was imported once is kept as bytecode.
+# As for users: bytecode of earlier imports is kept.
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-# The command line, or what Python is asked to run, and the seconds that are wanted.
+# The command line, or the arguments of Python, and the wanted seconds.
 COMMANDS = {
     "python": ("-c pass", None),
     "import jax": ("-c import~jax", None),
@@ -49,7 +49,7 @@ COMMANDS = {
 
 
 def seconds(line: str, out: Path, times: int) -> float:
-    """The median of several runs, the first of which is not counted."""
+    """Median seconds of several runs; the first run is not counted."""
     arguments = [part.replace("~", " ").format(input=_INPUT, out=out) for part in line.split()]
     taken = []
     for _ in range(times + 1):
@@ -61,7 +61,7 @@ def seconds(line: str, out: Path, times: int) -> float:
 
 
 def main(out: Out = Path("out"), quick: Quick = False) -> None:
-    """Times commands on small input, start-up included."""
+    """Times commands on small input, including start-up."""
     writable_folder(out)
     print(machine())
     with TemporaryDirectory() as folder:

@@ -1,12 +1,12 @@
-"""Ranks that do not fit in memory: `owkg metrics` of a dataset, beside the same command of a table in memory.
+"""Ranks that do not fit in memory: `owkg metrics` of a dataset, compared with a table in memory.
 
-The dataset is many Parquet files whose queries lie in all of them. Its first files, as one file, are the
-table: time is held against its time for each row, and what is printed of these files against what is printed
-of it.
+The dataset is many Parquet files, and each query has ranks in all of them. The table is made of the first
+files, joined into one. The time for each row of the dataset is compared with the time for each row of the
+table, and the printed metrics of these first files with the printed metrics of the table.
 
     python benchmarks/streaming.py --out out
 
-It writes 3 GB of ranks, and twice as much while it reads them, into the folder that TMPDIR names.
+The script writes 3 GB of ranks, and twice as much while it reads them, into the folder that TMPDIR names.
 """
 
 import csv
@@ -24,14 +24,14 @@ from benchmarks.timing import machine, measured_command
 from owkg.files.storage import writable_folder
 from simulations.script import Out, Quick, run_script, save_table
 
-# What is promised: peak memory in GiB, time for each row beside that in memory, relative difference.
+# Promises: peak memory in GiB, time for each row relative to memory, relative difference of the metrics.
 MOST_MEMORY, MOST_TIME, MOST_DIFFERENCE = 2.0, 1.5, 1e-12
 _ENTITIES, _RELATIONS = 100_000, 237
 
 
 @dataclass(frozen=True)
 class Config:
-    """How many rows and files."""
+    """Numbers of rows and files."""
 
     rows: int = 100_000_000
     files: int = 20
@@ -39,12 +39,12 @@ class Config:
 
 
 def rank_file(number: int, files: int, rows: int) -> pl.DataFrame:
-    """The ranks of one file: both sides of random triples, whose tails no other file has; labels.
+    """Ranks of one file: both sides of random triples whose tails no other file has; with labels.
 
     Args:
-        number: of the file.
-        files: how many there are.
-        rows: of this file; a few less, as no triple stands twice.
+        number: number of the file.
+        files: number of files.
+        rows: number of rows; a few less are made, because no triple appears twice.
     """
     rng = np.random.default_rng(number)
     count = rows // 2
@@ -70,12 +70,12 @@ def rank_file(number: int, files: int, rows: int) -> pl.DataFrame:
 
 
 def metrics_of(source: Path, form: str) -> tuple[str, float, float]:
-    """What `owkg metrics` prints of a file or a folder, its seconds, and its peak memory in GiB."""
+    """(output of `owkg metrics` for a file or a folder, seconds, peak memory in GiB)."""
     return measured_command([sys.executable, "-m", "owkg", "metrics", str(source), "--format", form])
 
 
 def largest_difference(one: str, other: str) -> float:
-    """The largest relative difference between two tables of numbers, as CSV, which agree in all else."""
+    """Largest relative difference between two CSV tables that agree in everything but numbers."""
     worst = 0.0
     rows = [list(csv.reader(io.StringIO(text))) for text in (one, other)]
     for left, right in zip(*rows, strict=True):
@@ -87,7 +87,7 @@ def largest_difference(one: str, other: str) -> float:
 
 
 def run(config: Config, folder: Path) -> pl.DataFrame:
-    """The table: what, rows, seconds, microseconds for a row, peak memory, and the promises beside it."""
+    """The table: what, rows, seconds, microseconds for a row, peak memory, and the promised values."""
     ranks, first = folder / "ranks", folder / "first"
     ranks.mkdir()
     first.mkdir()
@@ -122,7 +122,7 @@ def run(config: Config, folder: Path) -> pl.DataFrame:
     )
     print(f"largest relative difference: {difference:.2g} (at most {MOST_DIFFERENCE:g})")
     print(f"peak memory: {data[4]:.2f} GiB (at most {MOST_MEMORY:g})")
-    print(f"time for a row beside that in memory: {data[3] / memory[3]:.2f} (at most {MOST_TIME:g})")
+    print(f"time for a row, relative to memory: {data[3] / memory[3]:.2f} (at most {MOST_TIME:g})")
     columns = ["what", "rows", "seconds", "microseconds_a_row", "peak_gib"]
     return pl.DataFrame([row[:-1] for row in rows], schema=columns, orient="row")
 

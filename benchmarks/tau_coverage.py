@@ -1,10 +1,10 @@
-"""How often intervals of Kendall's tau between two qrels hold the tau that infinitely many queries would
-give.
+"""Coverage of intervals for Kendall's tau between two qrels: how often they contain the true tau.
 
-Systems have true values drawn anew in each trial, with spread `spread` under the first qrels and moved by
-`moved` under the second; a query adds a difficulty that all share, and noise of deviation 1, in half of
-the settings heavy-tailed. Of each setting: the share of trials whose confidence interval
-(`owkg.stats.sure_tau`) and whose replication interval hold the true tau, and how wide the former is.
+The true values of the systems are drawn anew in each trial, with spread `spread` under the first qrels and
+moved by `moved` under the second. A query adds a difficulty that all systems share, and noise of standard
+deviation 1, which is heavy-tailed in half of the settings. For each setting, the table has the share of
+trials whose confidence interval (`owkg.stats.sure_tau`) and whose replication interval contain the tau of
+infinitely many queries, and the width of the confidence interval.
 
     python benchmarks/tau_coverage.py --out out
 """
@@ -39,7 +39,7 @@ _TAIL = 1.5  # of the lognormal noise
 def trial(
     rng: np.random.Generator, setting: tuple[int, int, float, float], *, heavy: bool
 ) -> dict[str, float]:
-    """One sample of queries, and whether its intervals hold the truth."""
+    """One sample of queries, and whether its intervals contain the truth."""
     systems, queries, spread, moved = setting
     true = rng.normal(0, spread, systems)
     other = true + rng.normal(0, moved, systems)
@@ -66,7 +66,7 @@ def trial(
 
 
 def _noise(rng: np.random.Generator, shape: tuple[int, ...], *, heavy: bool) -> np.ndarray:
-    """Of mean 0 and deviation 1."""
+    """Noise of mean 0 and standard deviation 1."""
     normal = rng.normal(size=shape)
     if not heavy:
         return normal
@@ -75,7 +75,7 @@ def _noise(rng: np.random.Generator, shape: tuple[int, ...], *, heavy: bool) -> 
 
 
 def run(trials: int) -> pl.DataFrame:
-    """A row a setting."""
+    """A row for each setting."""
     rows: list[dict[str, Any]] = []
     with progress("drawing", "settings") as update:
         for heavy in (False, True):
@@ -89,7 +89,7 @@ def run(trials: int) -> pl.DataFrame:
 
 
 def main(out: Out = Path("out"), quick: Quick = False) -> None:
-    """How often intervals of tau hold the tau of infinitely many queries."""
+    """Simulates the coverage of intervals for tau over infinitely many queries."""
     folder = writable_folder(out)
     found = run(20 if quick else 300)
     save_table(found, folder / "tau_coverage.csv")

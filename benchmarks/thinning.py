@@ -1,8 +1,8 @@
-"""Speed of resampled test sets: sparse test sets of one trained model a second, beside a loop and a limit.
+"""Speed of resampling: sparse test sets of one trained model per second, compared with a loop and a limit.
 
-500 queries with some 7,000 answers, ten metrics. The baseline is a loop over draws in NumPy, each draw
-without a loop over queries. The limit is the time that the machine needs to draw the same number of random
-bits and do nothing with them.
+The example has 500 queries with some 7,000 answers, and ten metrics. The baseline is a loop over draws in
+NumPy, each draw without a loop over queries. The limit is the time that the machine needs to draw the same
+number of random bits and do nothing with them.
 
     python benchmarks/thinning.py --out out
 """
@@ -34,10 +34,10 @@ _METRICS = (
 
 
 def example(tied: bool = False) -> simulate.FullTest:
-    """A full test of one model: random facts, and ranks that are better than chance.
+    """Full test of one model: random facts, and ranks that are better than random ranking.
 
     Args:
-        tied: whether scores are so coarse that most candidates tie with others.
+        tied: whether scores are so coarse that most candidates tie with another one.
     """
     rng = np.random.default_rng(0)
     counts = rng.integers(1, 28, _QUERIES)
@@ -59,7 +59,7 @@ def example(tied: bool = False) -> simulate.FullTest:
 
 
 def baseline(full: simulate.FullTest, measured: tuple[RankWeight, ...], draws: int) -> np.ndarray:
-    """A plain loop over draws, [draws, metrics], for ranks without ties."""
+    """Plain loop over draws, [draws, metrics], for ranks without ties."""
     rng = np.random.default_rng(1)
     table = [np.asarray(metric.weight(jax.numpy.arange(1.0, _ENTITIES))) for metric in measured]
     order = np.lexsort((-full.score[0], full.query))
@@ -78,7 +78,7 @@ def baseline(full: simulate.FullTest, measured: tuple[RankWeight, ...], draws: i
 
 
 def seconds_of_bits(words: int, repeats: int) -> float:
-    """Seconds to draw so many random words, combined by exclusive or."""
+    """Seconds to draw `words` random words, combined by exclusive or."""
     size, width = 2**14, 64
 
     @jax.jit
@@ -97,7 +97,7 @@ def seconds_of_bits(words: int, repeats: int) -> float:
 
 
 def run(draws: int, repeats: int) -> pl.DataFrame:
-    """The table: what, seconds, draws a second, and the ratios to baseline and limit."""
+    """The table: what, seconds, draws per second, and the ratios to baseline and limit."""
     measured = tuple(rank_weight(name) for name in _METRICS)
     full, tied = example(), example(tied=True)
     untied = full._replace(pessimistic=full.optimistic)
@@ -138,9 +138,9 @@ def run(draws: int, repeats: int) -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    repeats: Annotated[int, typer.Option(help="Timed calls; the fastest counts.", min=1)] = 3,
+    repeats: Annotated[int, typer.Option(help="Number of timed calls; the fastest counts.", min=1)] = 3,
 ) -> None:
-    """Times resampled test sets and writes the table."""
+    """Times resampled test sets, and writes the table."""
     writable_folder(out)
     print(machine())
     table = run(1000 if quick else 10_000, repeats)

@@ -1,4 +1,4 @@
-"""How long things take, how much memory, on what machine: what the benchmarks share."""
+"""Common parts of the benchmarks: time, memory, and the description of the machine."""
 
 import json
 import resource
@@ -38,16 +38,16 @@ def once(call: Callable[[], object]) -> float:
 
 
 def measured_elsewhere(option: str, python: Path, script: Path, *arguments: object) -> dict[str, Any]:
-    """What `script` measures, run by the interpreter of another environment: its last line, as JSON.
+    """Result of `script`, run by the interpreter of another environment: its last line, as JSON.
 
     Args:
-        option: that named the interpreter.
-        python: the interpreter.
-        script: that prints what it measured.
-        *arguments: of the script.
+        option: option that named the interpreter.
+        python: path of the interpreter.
+        script: script that prints its measurements.
+        *arguments: arguments of the script.
 
     Raises:
-        ValueError: naming the option, if the script fails.
+        ValueError: if the script fails; the message names the option.
     """
     command = [str(python), str(script), *map(str, arguments)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
@@ -57,22 +57,22 @@ def measured_elsewhere(option: str, python: Path, script: Path, *arguments: obje
 
 
 def measured_command(command: list[str]) -> tuple[str, float, float]:
-    """What a command prints, its seconds, and its peak memory in GiB."""
+    """(output of a command, its seconds, its peak memory in GiB)."""
     begun = time.perf_counter()
-    # A child begins with the memory of its parent, which is small in between.
+    # A child begins with the memory of its parent; the process in between has little.
     done = subprocess.run([sys.executable, "-c", _PEAK, *command], check=True, capture_output=True, text=True)  # noqa: S603
     return done.stdout, time.perf_counter() - begun, float(done.stderr.splitlines()[-1]) / 2**20
 
 
 def peak_gib() -> float:
-    """The most memory that the process has had, in GiB."""
+    """Peak memory of the process, in GiB."""
     # Kilobytes on Linux, bytes on macOS.
     unit = 2**30 if sys.platform == "darwin" else 2**20
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def machine() -> str:
-    """The devices and the memory, in words."""
+    """Devices and memory, in words."""
     import psutil
 
     device = jax.devices()[0]

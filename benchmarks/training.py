@@ -1,16 +1,18 @@
-"""Seconds of a training step of RotatE and ComplEx, beside PyTorch and beside the memory.
+"""Seconds of a training step of RotatE and ComplEx, compared with PyTorch and with the limit by memory.
 
-A random graph of 6,004 entities, d = 500, 1,024 queries a step, 128 negatives for each, self-adversarial
-loss, Adam. The limit is the time to move, at the bandwidth measured in the same run, what a step has to move
-if no cache keeps it: the rows of all candidates, their gradients into the table, and the optimiser's arrays.
-On a CPU the table may fit the cache, and a step can be faster than that.
+The graph is random with 6,004 entities; the models have d = 500, 1,024 queries a step, 128 negatives for
+each, self-adversarial loss and Adam. The limit is the time to move, at the bandwidth measured in the same
+run, everything that a step has to move if no cache keeps it: the rows of all candidates, their gradients into
+the table, and the optimiser's arrays. On a CPU the table may fit the cache, so that a step can be faster than
+the limit.
 
-Then the first steps of a graph of the size of FB15k-237, as `owkg train` takes them: the queries of an
-epoch are permuted once; beside it, the same steps with a permutation at every call of one step.
+The second table has the first steps on a graph of the size of FB15k-237. `owkg train` permutes the queries of
+an epoch once; the table compares this with a permutation at every call of one step.
 
-Last, a step of each model that PyKEEN has too, d = 200, beside one of its loop against negatives: as
-many facts there as queries here, as many negatives for each. PyKEEN's TransH and SimplE compute another score
-than the papers', at the same cost (the page on conformance has both).
+The third table compares a step of each model that PyKEEN also has, d = 200, with a step of PyKEEN's loop
+against negatives, which has as many facts as our step has queries, and as many negatives for each. PyKEEN's
+TransH and SimplE compute a different score from the papers', at the same cost (the page on conformance has
+both).
 
     python benchmarks/training.py --out out --torch torch-env/bin/python --pykeen pykeen-env/bin/python
 """
@@ -20,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-# Run as a script, this file would be found in place of the package of its name.
+# When this file is run as a script, its own name would hide the package.
 sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
 
 import jax
@@ -41,10 +43,10 @@ from simulations.script import Out, Quick, run_script, save_table
 
 _ENTITIES, _RELATIONS, _FACTS = 6004, 28, 150_000
 _BATCH, _NEGATIVES, _DIM = 1024, 128, 500
-# Steps in a call of the device.
+# Number of steps in a call of the device.
 _STEPS = 5
 _COPIED = 2**28
-# By name, the models that PyKEEN has.
+# Models that PyKEEN also has, by name.
 _PEERS = {
     "transe": "TransE",
     "distmult": "DistMult",
@@ -64,7 +66,7 @@ _FB15K237 = 14_541, 237, 272_115
 
 
 def random_graph(num_entities: int, num_relations: int, num_facts: int) -> KnowledgeGraph:
-    """As many entities, relations and facts as another graph has."""
+    """Random graph with the given numbers of entities, relations and facts."""
     rng = np.random.default_rng(0)
     highs = (num_entities, num_relations, num_entities)
     facts = np.stack([rng.integers(high, size=num_facts, dtype=np.int32) for high in highs], axis=1)
@@ -73,7 +75,7 @@ def random_graph(num_entities: int, num_relations: int, num_facts: int) -> Knowl
 
 
 def step_seconds(graph: KnowledgeGraph, model: str, repeats: int, **options: object) -> float:
-    """Seconds of a step: negatives that are no known facts, loss, gradients, and Adam."""
+    """Seconds of a step: negatives that are not known facts, loss, gradients, and Adam."""
     config = training(
         model,
         training_loop="negatives",
@@ -121,30 +123,30 @@ def first_steps(graph: KnowledgeGraph, model: str, dim: int, steps: int, repeats
 
 
 def moved_bytes(dim: int) -> int:
-    """What a step moves: candidates' rows, their gradients, and the tables of the optimiser."""
+    """Bytes that a step moves: candidates' rows, their gradients, and the tables of the optimiser."""
     row = 2 * dim * 4
     rows = _BATCH * (_NEGATIVES + 1)
-    # A row is read to be scored; one of the gradient is read and written. The gradient is set to 0 and read;
-    # Adam's two means and the parameters are read and written.
+    # A row is read to be scored; a row of the gradient is read and written. The gradient is set to 0 and
+    # read; Adam's two means and the parameters are read and written.
     return 3 * rows * row + 8 * _ENTITIES * row
 
 
 def bandwidth(repeats: int) -> float:
-    """Bytes a second of reading and writing an array that no cache holds."""
+    """Bytes per second of reading and writing an array that no cache holds."""
     array = jnp.ones(_COPIED // 4)
     add: Callable[[Any], Any] = jax.jit(lambda x: x + 1)
     return 2 * _COPIED / fastest(lambda: jax.block_until_ready(add(array)), repeats)
 
 
 def pytorch(python: Path, model: str, dim: int, repeats: int) -> dict[str, Any]:
-    """What PyTorch takes for the same step."""
+    """Seconds of PyTorch for the same step."""
     script = Path(__file__).with_name("training_torch.py")
     numbers = (_ENTITIES, _RELATIONS, dim, _BATCH, _NEGATIVES, repeats)
     return measured_elsewhere("torch", python, script, model, *numbers)
 
 
 def beside_pykeen(python: Path, graph: KnowledgeGraph, model: str, dim: int, repeats: int) -> dict[str, Any]:
-    """Seconds of a step here and of PyKEEN."""
+    """Seconds of a step here and in PyKEEN."""
     script = Path(__file__).with_name("training_pykeen_steps.py")
     numbers = (_ENTITIES, _RELATIONS, _FACTS, dim, _BATCH, _NEGATIVES, repeats)
     row = {"model": model, "step_s": step_seconds(graph, model, repeats, dim=dim)}
@@ -155,8 +157,8 @@ def beside_pykeen(python: Path, graph: KnowledgeGraph, model: str, dim: int, rep
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    torch: Annotated[Path | None, typer.Option(help="Interpreter of an environment with PyTorch.")] = None,
-    pykeen: Annotated[Path | None, typer.Option(help="Interpreter of an environment with PyKEEN.")] = None,
+    torch: Annotated[Path | None, typer.Option(help="Python interpreter with PyTorch.")] = None,
+    pykeen: Annotated[Path | None, typer.Option(help="Python interpreter with PyKEEN.")] = None,
 ) -> None:
     """Measures, prints and saves."""
     writable_folder(out)

@@ -1,10 +1,10 @@
-"""Losses of two processes of two devices each beside those of one process on one device, killed and resumed.
+"""Losses of two processes with two devices each, compared with one process on one device; killed and resumed.
 
-Steps of `owkg train` on a random graph, by updates of whole tables and of rows. Devices are virtual
-ones of the CPU, processes are connected by JAX over localhost, and what they tell each other goes by gloo.
-Every run is made undisturbed, and once more killed (SIGKILL, all processes) and resumed: on as many devices,
-where it must end with the same parameters to the bit, and from two processes on to one, where losses must
-agree as if it had not been killed. The number of entities is no multiple of that of devices.
+The runs are steps of `owkg train` on a random graph, with updates of whole tables and of rows. Devices are
+virtual devices of the CPU; JAX connects the processes over localhost, and they exchange data by gloo. Every
+run is made once undisturbed, and once killed (SIGKILL, all processes) and resumed. Resumed on as many
+devices, it must end with exactly the same parameters; moved from two processes to one, its losses must agree
+with the undisturbed run. The number of entities is not a multiple of the number of devices.
 
     python benchmarks/training_mesh.py --out out
 """
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Run as a script, this file would be found in place of the package of its name.
+# When this file is run as a script, its own name would hide the package.
 sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
 
 import numpy as np
@@ -40,7 +40,8 @@ _SETTINGS = {
     "dim": 16,
     "training-loop": "negatives",
     "loss": "self_adversarial",
-    # An epoch of a fact an entity is one step, so that the path of a run has the loss of every step.
+    # With one fact for each entity, an epoch is one step, so that the path of a run has the loss of every
+    # step.
     "batch-size": 2004,
     "num-negatives": 8,
     "valid-every": 0,
@@ -60,7 +61,7 @@ ALONE, TOGETHER = Hosts(1, 1), Hosts(2, 2)
 
 
 def started(hosts: Hosts, graph: Path, out: Path, settings: dict[str, Any]) -> list[subprocess.Popen[str]]:
-    """The processes of an `owkg train`; it is resumed if `out` is there."""
+    """Starts the processes of an `owkg train`, which resumes if `out` exists."""
     flags = f"--xla_force_host_platform_device_count={hosts.devices}"
     environment = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(_ROOT)}
     options = [text for name, value in settings.items() for text in (f"--{name}", str(value))]
@@ -85,10 +86,10 @@ def _free_port() -> int:
 
 
 def finished(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """Returns when all have ended well.
+    """Waits until all processes have ended without an error.
 
     Raises:
-        ValueError: if one has not, with what it said.
+        ValueError: if a process fails, with its error output.
     """
     try:
         for process in processes:
@@ -100,7 +101,7 @@ def finished(processes: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def killed(processes: Sequence[subprocess.Popen[str]]) -> None:
-    """Ends the processes as a machine that fails would."""
+    """Kills the processes, as if the machine had failed."""
     for process in processes:
         process.kill()
     for process in processes:
@@ -108,10 +109,10 @@ def killed(processes: Sequence[subprocess.Popen[str]]) -> None:
 
 
 def killed_at(step: int, processes: Sequence[subprocess.Popen[str]], out: Path) -> int:
-    """Kills the processes once `out` holds a checkpoint of `step`; the newest one that it holds then.
+    """Kills the processes once `out` has a checkpoint of `step`; returns the newest checkpoint it has then.
 
     Raises:
-        ValueError: if one ends of itself before.
+        ValueError: if a process ends by itself before.
     """
     try:
         while not (steps := saved_steps(out)) or steps[-1] < step:
@@ -124,12 +125,12 @@ def killed_at(step: int, processes: Sequence[subprocess.Popen[str]], out: Path) 
 
 
 def losses(run: Path) -> np.ndarray:
-    """The loss of every step of a run."""
+    """Loss of every step of a run."""
     return pl.read_parquet(run / "path.parquet")["loss"].to_numpy()
 
 
 def difference(run: Path, other: Path) -> float:
-    """The largest relative difference between the losses of two runs at a step."""
+    """Largest relative difference between the losses of two runs at a step."""
     one, two = losses(run), losses(other)
     return float(np.max(np.abs(one - two) / np.abs(two)))
 
@@ -141,7 +142,7 @@ def same_bits(run: Path, other: Path) -> bool:
 
 
 def graph_of_one_fact_each() -> KnowledgeGraph:
-    """A fact of every entity, of random relation and tail."""
+    """Graph with one fact for every entity, with random relation and tail."""
     rng = np.random.default_rng(0)
     columns = np.arange(_ENTITIES), rng.integers(_RELATIONS, size=_ENTITIES), rng.permutation(_ENTITIES)
     entities, relations = (
@@ -151,7 +152,7 @@ def graph_of_one_fact_each() -> KnowledgeGraph:
 
 
 def compared(updates: str, steps: int, folder: Path) -> list[dict[str, Any]]:
-    """Each run beside that of one process on one device which nothing disturbed."""
+    """Rows that compare each run with an undisturbed run of one process on one device."""
     place = folder / "graph"
     write_labelled(graph_of_one_fact_each(), place)
     settings = _SETTINGS | {"steps": steps, "updates": updates}

@@ -1,9 +1,9 @@
-"""What PyKEEN's ComplEx or RotatE reaches in so many processor minutes of training; prints JSON.
+"""Metrics of PyKEEN's ComplEx or RotatE after some processor minutes of training; prints JSON.
 
-Needs PyKEEN and torch only, not owkg. The folder holds train, valid and test as `.txt` or `.txt.gz` of head,
-relation and tail. ComplEx is compared with all entities (LCWA, cross-entropy, Adagrad, inverse relations),
-RotatE with drawn negatives (self-adversarial, Adam). The minutes are of training, summed over
-processors, so that others on the machine count for nothing; evaluation is filtered by all splits.
+Needs PyKEEN and torch only, not owkg. The folder has train, valid and test as `.txt` or `.txt.gz` of head,
+relation and tail. ComplEx is trained against all entities (LCWA, cross-entropy, Adagrad, inverse relations),
+RotatE against drawn negatives (self-adversarial, Adam). The minutes are training time, summed over
+processors, so that other load on the machine does not count. Evaluation is filtered by all splits.
 
     pykeen-env/bin/python benchmarks/training_pykeen.py data/fb15k237 complex 6
 """
@@ -28,32 +28,33 @@ from pykeen.training import (  # pyright: ignore[reportMissingImports]
 from pykeen.triples import TriplesFactory  # pyright: ignore[reportMissingImports]
 
 _DIM, _NEGATIVES = 64, 128
-# Of the first embeddings, as owkg has it; PyKEEN's own, 1, reaches less in so short a time.
+# Standard deviation of the initial embeddings, as in owkg; PyKEEN's default, 1, reaches less in so short a
+# time.
 _SCALE = 1e-3
-# Triples a batch, and PyKEEN's own on a processor for evaluation.
+# Triples in a batch, and PyKEEN's default for evaluation on a processor.
 _BATCH, _ASKED = 1024, 32
 
 
 class OverError(Exception):
-    """The minutes are."""
+    """Raised when the minutes are over."""
 
 
 class Clock(TrainingCallback):
-    """Ends training after so many seconds of processors, and counts its batches."""
+    """Ends training after some seconds of processor time, and counts its batches."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
         self.end, self.batches = time.process_time() + seconds, 0
 
     def on_batch(self, epoch: int, batch: Any, batch_loss: float, **_: Any) -> None:
-        """Told after each batch."""
+        """Called after each batch."""
         self.batches += 1
         if time.process_time() > self.end:
             raise OverError
 
 
 def trained(kind: str, train: TriplesFactory, seconds: float) -> tuple[Any, int]:
-    """The model, and the batches that it was trained on."""
+    """The model, and the number of batches that it was trained on."""
     clock = Clock(seconds)
     options = {"triples_factory": train, "embedding_dim": _DIM, "random_seed": 0}
     if kind == "complex":

@@ -1,7 +1,7 @@
 """Seconds of PyKEEN's training steps for `benchmarks/training.py`; prints JSON.
 
-Needs PyKEEN and torch only, not owkg; `benchmarks/training.py --pykeen PYTHON` runs it. Steps are those of
-its own loop against negatives (SLCWA), self-adversarial loss, Adam; a random graph.
+Needs PyKEEN and torch only, not owkg; `benchmarks/training.py --pykeen PYTHON` runs it. The steps are from
+its own loop against negatives (SLCWA), with self-adversarial loss and Adam, on a random graph.
 
     pykeen-env/bin/python benchmarks/training_pykeen_steps.py TransH 6004 28 150000 200 1024 128 3
 """
@@ -18,24 +18,24 @@ from pykeen.losses import NSSALoss  # pyright: ignore[reportMissingImports]
 from pykeen.training import SLCWATrainingLoop, TrainingCallback  # pyright: ignore[reportMissingImports]
 from pykeen.triples import CoreTriplesFactory  # pyright: ignore[reportMissingImports]
 
-# Options of models that have no `embedding_dim` alone, or need facts both ways.
+# Options of models that do not take only `embedding_dim`, or need facts in both directions.
 _OPTIONS = {"CP": {"rank": 1}}
 _INVERSE = ("CompGCN",)
 
 
 class OverError(Exception):
-    """The steps are."""
+    """Raised when the steps are done."""
 
 
 class Clock(TrainingCallback):
-    """When each batch ended; ends training after so many."""
+    """Records when each batch ended, and ends training after `batches` batches."""
 
     def __init__(self, batches: int) -> None:
         super().__init__()
         self.batches, self.ends = batches, [time.perf_counter()]
 
     def on_batch(self, epoch: int, batch: Any, batch_loss: float, **_: Any) -> None:
-        """Told after each batch."""
+        """Called after each batch."""
         self.ends.append(time.perf_counter())
         if len(self.ends) > self.batches:
             raise OverError

@@ -1,16 +1,16 @@
-"""Seconds of a training step by the number of entities, with updates of rows beside dense ones; peak memory.
+"""Seconds and peak memory of training by the number of entities: updates of rows compared with dense updates.
 
-ComplEx, d = 64, 1,024 queries a step, 128 negatives for each, self-adversarial loss, Adagrad, ten facts an
-entity. The limit of a step of rows is the time to move, at the bandwidth measured in the same run, what it
-has to move if no cache keeps it. A step names as many entities of a small graph as of a large one, but fewer
-different ones: their number stands beside the time. So the tables of every size are also measured with the
-queries and negatives of the smallest graph (`few`), which name the same rows of all of them. With
-`shared_negatives` (`shared`), a step names 2,304 entities in place of 133,120. Sizes take
-turns, so that a slow moment of the machine meets all. In each turn the second of two calls is measured, with
-what the caches hold after the first; the fastest turn counts.
+The model is ComplEx with d = 64, 1,024 queries a step, 128 negatives for each, self-adversarial loss,
+Adagrad, and ten facts for each entity. The limit of a step of rows is the time to move, at the bandwidth
+measured in the same run, everything that it has to move if no cache keeps it. On a small graph, a step names
+as many entities as on a large one, but fewer different ones: the table has their number. Therefore the tables
+of every size are also measured with the queries and negatives of the smallest graph (`few`), which name the
+same rows at every size. With `shared_negatives` (`shared`), a step names 2,304 entities instead of 133,120.
+Sizes take turns, so that a slow moment of the machine affects all of them. In each turn the second of two
+calls is measured, with the caches filled by the first; the fastest turn counts.
 
-First, a process of its own trains a million entities with ten million facts into the folder of a run: its
-seconds, and the most memory that it has had.
+Before that, a separate process trains a million entities with ten million facts into the folder of a run; the
+table has its seconds and its peak memory.
 
     python benchmarks/training_rows.py --out out
 """
@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Run as a script, this file would be found in place of the package of its name.
+# When this file is run as a script, its own name would hide the package.
 sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
 
 import jax
@@ -43,12 +43,12 @@ from simulations.script import Out, Quick, run_script, save_table
 
 _DIM, _BATCH, _NEGATIVES, _RELATIONS, _FACTS_AN_ENTITY = 64, 1024, 128, 1000, 10
 _ENTITIES, _QUICK_ENTITIES = (10**4, 10**5, 10**6), (10**3, 10**4)
-# Steps in a call of the device.
+# Number of steps in a call of the device.
 _STEPS = 4
 
 
 def configured(updates: str, steps: int, *, shared: bool = False) -> Training:
-    """The training that is measured; `shared`: all queries of a side have the same negatives."""
+    """Measured training; with `shared`, all queries of a side have the same negatives."""
     return training(
         "complex",
         dim=_DIM,
@@ -66,12 +66,12 @@ def configured(updates: str, steps: int, *, shared: bool = False) -> Training:
 
 
 def graph_of(num_entities: int) -> KnowledgeGraph:
-    """The random graph of so many entities."""
+    """Random graph with `num_entities` entities."""
     return random_graph(num_entities, _RELATIONS, _FACTS_AN_ENTITY * num_entities)
 
 
 def measured_run(num_entities: int, steps: int) -> dict[str, Any]:
-    """Trains a random graph into a folder that is removed: seconds, and the peak memory of this process."""
+    """Trains a random graph into a temporary folder: seconds, and peak memory of this process."""
     began = time.perf_counter()
     graph = graph_of(num_entities)
     config = configured("auto", steps)
@@ -90,7 +90,7 @@ def measured_run(num_entities: int, steps: int) -> dict[str, Any]:
 
 
 def run_elsewhere(num_entities: int, steps: int) -> dict[str, Any]:
-    """`measured_run` in a process of its own."""
+    """Runs `measured_run` in a separate process."""
     script = (
         "import json; from benchmarks.training_rows import measured_run; "
         f"print(json.dumps(measured_run({num_entities}, {steps})))"
@@ -101,9 +101,9 @@ def run_elsewhere(num_entities: int, steps: int) -> dict[str, Any]:
 
 
 def stepping(num_entities: int, named: int) -> dict[str, Callable[[], object]]:
-    """A call that takes some steps, by how it updates; all go on with states of one size.
+    """Functions that take some steps, by kind of update; all keep a state of the same size.
 
-    "few": as "rows", of the first `named` entities alone. "shared": as "rows", with shared negatives.
+    "few" is "rows" on the first `named` entities only; "shared" is "rows" with shared negatives.
     """
     of_all = _stepping(num_entities, num_entities, ("rows", "shared", "dense"))
     return of_all | {"few": _stepping(num_entities, named, ("rows",))["rows"]}
@@ -133,13 +133,13 @@ def _stepping(num_entities: int, named: int, ways: tuple[str, ...]) -> dict[str,
 
 
 def different_rows(num_entities: int) -> int:
-    """How many entities a step names, each counted once."""
+    """Number of different entities that a step names."""
     named = np.random.default_rng(0).integers(num_entities, size=_BATCH * (_NEGATIVES + 2))
     return len(np.unique(named))
 
 
 def moved_bytes(num_entities: int) -> int:
-    """What a step of rows moves: candidates, sums of their gradients, and what is updated."""
+    """Bytes that a step of rows moves: candidates, sums of their gradients, and the updated rows."""
     row = 2 * _DIM * 4
     named, different = _BATCH * (_NEGATIVES + 2), different_rows(num_entities)
     # All sums are set to 0 and read. A row is read to be scored; its gradient, the parameters and Adagrad's
@@ -185,7 +185,7 @@ def main(out: Out = Path("out"), quick: Quick = False) -> None:
     """Measures, prints and saves."""
     writable_folder(out)
     print(machine())
-    # First, as a process begins with the peak memory of the one that starts it.
+    # This is first, because a process begins with the peak memory of the process that starts it.
     large = run_elsewhere(_QUICK_ENTITIES[-1] if quick else _ENTITIES[-1], 5 if quick else 200)
     print(_words(large))
     save_table(pl.from_dicts([large]), out / "training_rows_memory.csv")

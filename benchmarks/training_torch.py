@@ -1,8 +1,7 @@
-"""What PyTorch takes for the training steps of `benchmarks/training.py`; prints JSON.
+"""Seconds of PyTorch for the training steps of `benchmarks/training.py`; prints JSON.
 
-Needs torch only, not owkg; `benchmarks/training.py --torch PYTHON` runs it. The step is written as the
-authors of RotatE write it: gather the embeddings of all negatives, score, self-adversarial loss, backward,
-Adam.
+Needs torch only, not owkg; `benchmarks/training.py --torch PYTHON` runs it. The step follows the code of the
+authors of RotatE: gather the embeddings of all negatives, score, self-adversarial loss, backward, Adam.
 
     torch-env/bin/python benchmarks/training_torch.py rotate 6004 28 500 1024 128 3
 """
@@ -25,7 +24,7 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.manual_seed(0)
     width = (_MARGIN + 2) / dim
-    # A relation of RotatE is an angle for each dimension, one of ComplEx a complex number.
+    # A relation of RotatE is one angle for each dimension; a relation of ComplEx is one complex number.
     columns = dim if kind == "rotate" else 2 * dim
     entity, relation = (
         torch.empty(rows, size, device=device).uniform_(-width, width).requires_grad_()

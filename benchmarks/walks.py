@@ -1,4 +1,4 @@
-"""Ways of data through owkg: for five usual calls, how many functions of how many packages they enter.
+"""Paths of data through owkg: the number of functions and packages that five usual calls enter.
 
 A function counts once, however often it is called. A return is a step back into a package that was left
 before. The fewer of each, the sooner a reader has followed a call to its end.
@@ -48,7 +48,7 @@ def walked(call: Callable[[], Any]) -> tuple[int, int, int]:
 
 
 def files(folder: Path) -> None:
-    """A graph, two rank tables, two runs and a trained run."""
+    """Writes a graph, two rank tables, two runs and a trained run."""
     rng = np.random.default_rng(0)
     entities, relations = tuple(f"e{i}" for i in range(30)), ("r", "s")
     triples = np.unique(np.column_stack([rng.integers(0, n, 200) for n in (30, 2, 30)]), axis=0).astype(
@@ -80,7 +80,7 @@ def files(folder: Path) -> None:
 
 
 def walks(folder: Path) -> dict[str, Callable[[], Any]]:
-    """The calls by what people do."""
+    """The calls, by what they do."""
 
     def run(line: str) -> Callable[[], Any]:
         return lambda: command([word.replace("@", f"{folder}/") for word in line.split()])
@@ -108,7 +108,7 @@ def main() -> None:
         folder, hidden = Path(name), io.StringIO()
         with contextlib.redirect_stdout(hidden), contextlib.redirect_stderr(hidden):
             files(folder)
-            for call in walks(folder).values():  # imports and caches are no part of the way
+            for call in walks(folder).values():  # imports and caches are not part of the path
                 call()
             found = {what: walked(call) for what, call in walks(folder).items()}
     print("| way | functions | packages | returns |\n|---|---:|---:|---:|")

@@ -1,10 +1,10 @@
-"""What acceptance at a precision promises, replayed on worlds whose answers are all known.
+"""False acceptance of predictions at a wanted precision, replayed on worlds whose answers are all known.
 
-The predictions of the best of four systems that nobody knows are ordered by the free proxy. For each wanted
-precision the table has, for nested sets from a fixed draw, the share of draws that accept a set without the
-precision and the mean size of what is accepted, relative to the largest set that has it; and for one set with
-one wrong prediction too many, the exact probability of accepting it. A second table has the expected number
-of judgements of one set, exactly.
+The script takes the best of four systems and orders its unknown predictions by the free proxy. For each
+wanted precision, the first table has, for nested sets from one fixed draw, the share of draws that accept a
+set below the precision and the mean size of the accepted set, relative to the largest set that has the
+precision. For a single set with one wrong prediction too many, it has the exact probability of accepting that
+set. A second table has the exact expected number of judgements of one set.
 
     python simulations/accepted_predictions.py --out out
 """
@@ -31,17 +31,18 @@ from simulations.script import Out, Quick, Seed, run_script, save_figure, save_t
 
 PRECISIONS = (0.5, 0.7, 0.8, 0.9, 0.95)
 DRAWN = (100, 200, 400, 800)
-_WANTED, _TRUTHS, _SIZE = 0.9, (0.93, 0.95, 0.98), 1000  # of the figure's sets
+_WANTED, _TRUTHS, _SIZE = 0.9, (0.93, 0.95, 0.98), 1000  # for the sets of the figure
 
 
 class Replays(NamedTuple):
-    """What replays of a design gave, given the truth.
+    """Results of replaying one design when the truth is known.
 
     Attributes:
-        violated: share of the replays in which something was accepted that lacks the precision.
-        nothing: share in which nothing was accepted.
-        share: mean of the accepted number over the largest number with the precision; nan where that is 0.
-        judgements: mean number.
+        violated: share of the replays that accept a set below the precision.
+        nothing: share of the replays that accept nothing.
+        share: mean accepted number, divided by the largest number that has the precision; nan where that
+            number is 0.
+        judgements: mean number of judgements.
     """
 
     violated: float
@@ -60,19 +61,19 @@ def nested_replays(
     replays: int = 2_000,
     seed: int = 0,
 ) -> Replays:
-    """What nested sets would give if the truth were known: for plans, with imagined labels, and for checks.
+    """Replays of acceptance by nested sets when the truth is known, for plans (imagined labels) and checks.
 
     Args:
-        truth: of all candidates, in the order in which they would be accepted, 1 or 0, [candidates].
-        region: how many first ones to draw from.
-        drawn: size of the draw.
-        precision: wanted, in (0, 1].
-        level: of confidence.
+        truth: 1 or 0 for each candidate, in the order of acceptance, [candidates].
+        region: number of first candidates to draw from.
+        drawn: number of candidates that are drawn.
+        precision: wanted precision, in (0, 1].
+        level: confidence level.
         replays: number of draws.
-        seed: of the draws.
+        seed: seed of the draws.
 
     Raises:
-        ValueError: naming the argument that is out of range.
+        ValueError: if an argument is out of range; the message names it.
     """
     wanted, sure = checked_targets(precision, level)
     said = checks.integer("truth", truth, 0)
@@ -108,7 +109,7 @@ def _accepted(
     replays: int,
     rng: np.random.Generator,
 ) -> Int[np.ndarray, "replays"]:
-    """K accepted in each of some draws."""
+    """Number of accepted candidates in each of `replays` draws."""
     places = np.argsort(rng.random((replays, len(truth))), axis=1)[:, :drawn]
     member = np.searchsorted(sizes, places, side="right")
     cell = member + np.arange(replays)[:, None] * len(sizes)
@@ -128,18 +129,18 @@ def one_set_replays(
     replays: int = 2_000,
     seed: int = 0,
 ) -> Replays:
-    """What judging one set one by one would give if the truth were known; a Monte Carlo twin of `outlook`.
+    """Replays of judging one set item by item when the truth is known; the Monte Carlo twin of `outlook`.
 
     Args:
-        truth: of the candidates of the set, 1 or 0, [size].
-        precision: wanted, in (0, 1].
-        level: of confidence.
-        most: judgements after which an open set is left.
-        replays: number of orders.
-        seed: of the orders.
+        truth: 1 or 0 for each candidate of the set, [size].
+        precision: wanted precision, in (0, 1].
+        level: confidence level.
+        most: number of judgements after which an undecided set is given up.
+        replays: number of random orders of judging.
+        seed: seed of the orders.
 
     Raises:
-        ValueError: naming the argument that is out of range.
+        ValueError: if an argument is out of range; the message names it.
     """
     said = checks.integer("truth", truth, 0)
     checks.require("truth", said, said <= 1, "1 or 0")
@@ -167,13 +168,13 @@ def one_set_replays(
 
 
 def _batches(replays: object, width: int) -> list[int]:
-    """Numbers of replays that fit into some 100 MB each."""
+    """Splits the replays into batches of about 100 MB each."""
     left, each = checks.whole("replays", replays, 1), max(1, 5_000_000 // width)
     return [each] * (left // each) + ([left % each] if left % each else [])
 
 
 def ordered_truth(name: str, kind: str, *, queries: int, seed: int) -> np.ndarray:
-    """Whether the unknown predictions of the best system are true, the likeliest by the free proxy first."""
+    """Truth of the best system's unknown predictions, the likeliest by the free proxy first."""
     people, truth = world(name, kind, queries=queries, seed=seed)
     proxy = free_proxy(people)
     mine = np.unique(people.slot[-1])
@@ -182,7 +183,7 @@ def ordered_truth(name: str, kind: str, *, queries: int, seed: int) -> np.ndarra
 
 
 def nested_table(replays: int, queries: int, seed: int) -> pl.DataFrame:
-    """Nested sets of a region a quarter larger than the largest set that has the precision."""
+    """Table of nested sets, from a region a quarter larger than the largest set with the precision."""
     rows = []
     settings = [(name, "edge") for name in WORLDS] + [("clustered", kind) for kind in KINDS[1:]]
     with progress("acceptance", "settings") as told:
@@ -211,7 +212,7 @@ def nested_table(replays: int, queries: int, seed: int) -> pl.DataFrame:
 
 
 def judgements_table() -> pl.DataFrame:
-    """Expected judgements of one set, exactly, by its size and what its precision really is."""
+    """Exact expected number of judgements of one set, by its size and its true precision."""
     rows = [
         {"precision": p, "size": size, "truth": truth, "judgements": found.mean, "accepted": found.accepted}
         for p, truths in ((0.8, (0.85, 0.9)), (0.9, (0.93, 0.95, 0.98)))
@@ -223,7 +224,7 @@ def judgements_table() -> pl.DataFrame:
 
 
 def summary(nested: pl.DataFrame) -> pl.DataFrame:
-    """By precision and size of the draw: worlds that have such sets, the worst of them, and means."""
+    """Summary by precision and draw size: number of worlds with such sets, their worst case, and means."""
     return nested.group_by("precision", "drawn", maintain_order=True).agg(
         pl.len().alias("worlds"),
         pl.col("violated").max(),
@@ -233,7 +234,7 @@ def summary(nested: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(nested: pl.DataFrame, out: Path) -> list[Path]:
-    """Accepted share against judgements: nested sets from a draw, and one set judged one by one."""
+    """Plots the accepted share against judgements: nested sets, and one set judged item by item."""
     least = min(PRECISIONS)
     by_precision = nested.filter(world=WORLDS[0]).with_columns(label=pl.col("precision").cast(pl.String))
     by_world = nested.filter(pl.col("world") != WORLDS[0], precision=least).with_columns(
@@ -259,7 +260,7 @@ def draw(nested: pl.DataFrame, out: Path) -> list[Path]:
 
 def main(
     *,
-    replays: Annotated[int, typer.Option(min=1, help="Draws of each setting.")] = 2000,
+    replays: Annotated[int, typer.Option(min=1, help="Number of draws of each setting.")] = 2000,
     quick: Quick = False,
     seed: Seed = 0,
     out: Out = Path("out"),

@@ -1,7 +1,7 @@
-"""Runs to try few judgements on: four systems of a small graph that knows half of the true answers.
+"""Example runs for judging a few answers: four systems on a small graph that knows half of the true answers.
 
 The systems differ in strength and share some of their errors. The graph's test split knows about half of the
-true answers of each query; `truth.qrels` has all of them, so that the truth can stand for an annotator:
+true answers of each query. `truth.qrels` has all of them, so that the truth can play the annotator:
 
     python simulations/example_campaign.py --out out
     cd out/campaign
@@ -46,7 +46,7 @@ class Campaign(NamedTuple):
 
 
 def campaign(config: Config, seed: int) -> Campaign:
-    """A world in which query i asks for the tails of the entity i and the relation i modulo 4."""
+    """A world in which query i asks for the tails of entity i under relation i modulo 4."""
     rng = np.random.default_rng(seed)
     shape = (config.queries, config.answers)
     counts = np.minimum(1 + rng.geometric(0.25, config.queries), 15)
@@ -61,7 +61,7 @@ def campaign(config: Config, seed: int) -> Campaign:
         query, answer = np.nonzero(labels)
         return np.stack([query, query % config.relations, config.queries + answer], axis=1).astype(np.int32)
 
-    # Facts of another relation let train name every entity.
+    # Train also has facts of another relation, so that it names every entity.
     chain = np.stack([np.arange(number), np.full(number, config.relations), np.roll(np.arange(number), 1)], 1)
     splits = {"train": chain.astype(np.int32), "test": facts(is_known)}
     graph = KnowledgeGraph(entities, (*relations, "next"), splits)
@@ -83,10 +83,10 @@ def main(
     out: Out = Path("out"),
     seed: Seed = 0,
     judge: Annotated[
-        list[Path] | None, typer.Option(help="Fill in this sheet by the truth, and write nothing else.")
+        list[Path] | None, typer.Option(help="Sheet to fill in with the truth; nothing else is written then.")
     ] = None,
 ) -> None:
-    """Writes a small graph, runs of four systems and all true answers; or fills in sheets by the truth."""
+    """Writes a small graph, runs of four systems and all true answers; or fills in sheets with the truth."""
     folder = out / "campaign"
     if judge:
         truth = read_judgements(folder / "truth.qrels")

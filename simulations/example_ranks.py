@@ -1,10 +1,11 @@
-"""Rank tables to try `owkg metrics` and `owkg compare` on: four scorers of a small graph made on the spot.
+"""Example rank tables for `owkg metrics` and `owkg compare`: four scorers of a small generated graph.
 
-A scorer that gives every entity the same score shows what tie rules do: its optimistic MRR is 1, its exact
-AMRR 0. The others are chance, how often an entity answered the relation in training, and the truth under
-noise, rounded to one decimal so that some candidates are tied. Beside them lie labels: all answers of the
-test set, and the facts among them whose entities are popular, as those are that a graph knows first. By
-these the scorer of frequencies has the largest MRR and Hits@10, by all of them the truth under noise.
+The constant scorer gives every entity the same score, which shows what tie rules do: its optimistic MRR is 1
+and its exact AMRR is 0. The second scorer is random, and the third counts how often an entity answers the
+relation in training. The fourth is the truth with noise, rounded to one decimal so that some candidates are
+tied. The script also writes two sets of judgements: all answers of the test set, and only the facts whose
+entities are popular, because a graph usually knows these first. By the popular facts, the frequency scorer
+has the largest MRR and Hits@10; by all facts, the noisy truth has.
 
     python simulations/example_ranks.py --out out
 """
@@ -27,12 +28,11 @@ SIDES = ("head", "tail")
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of the graph, the shares of facts in valid and in test, the noise of the oracle's scores, and the
-    share of test facts that the sparse labels know."""
+    """Sizes of the graph and its splits, noise of the oracle, and share known to the sparse judgements."""
 
     entities: int = 400
     relations_of_a_kind: int = 3
-    facts: int = 400  # of each relation, before repeated ones are dropped
+    facts: int = 400  # of each relation, before duplicates are dropped
     held_out: float = 0.1
     noise: float = 0.6
     sparse: float = 0.5
@@ -40,10 +40,10 @@ class Config:
 
 
 def made_graph(config: Config, rng: np.random.Generator) -> KnowledgeGraph:
-    """A graph with as many 1-1, 1-N, N-1 and N-N relations, whose popular entities are few.
+    """A graph with equally many 1-1, 1-N, N-1 and N-N relations and few popular entities.
 
-    Entities differ in popularity as in Zipf's law. On the side of a relation that has many entities for one
-    of the other, each appears once.
+    Popularity follows Zipf's law. On the side of a relation that has many entities for one on the opposite
+    side, each entity appears once.
     """
     number = config.entities
     popularity = rng.permutation(1 / np.arange(1, number + 1))
@@ -77,9 +77,9 @@ def made_graph(config: Config, rng: np.random.Generator) -> KnowledgeGraph:
 
 
 def scored(graph: KnowledgeGraph, side: str, noise: float, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """By the name of the scorer, a score of every entity in the place of each test answer of one side.
+    """Scores of every entity for each test answer of one side, by the name of the scorer.
 
-    Answers to one query are scored alike: a scorer sees the query only.
+    All answers to one query have the same scores, because a scorer sees only the query.
     """
     test, entities = graph.splits["test"], graph.num_entities
     answer, known = (2, 0) if side == "tail" else (0, 2)
@@ -101,7 +101,7 @@ def scored(graph: KnowledgeGraph, side: str, noise: float, rng: np.random.Genera
 
 
 def labels(graph: KnowledgeGraph, share: float) -> dict[str, pl.DataFrame]:
-    """Judgements that know all test facts, and those that know the share with the most popular entities."""
+    """Full judgements with all test facts, and sparse ones with the share whose entities are most popular."""
     test = graph.splits["test"]
     facts = np.bincount(graph.splits["train"][:, [0, 2]].ravel(), minlength=graph.num_entities)
     popularity = facts[test[:, 0]] + facts[test[:, 2]]
@@ -111,7 +111,7 @@ def labels(graph: KnowledgeGraph, share: float) -> dict[str, pl.DataFrame]:
 
 
 def run(config: Config) -> tuple[KnowledgeGraph, dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
-    """The graph, the rank table of each scorer, both sides, and the labels."""
+    """The graph, the rank table of each scorer on both sides, and the judgements."""
     rng = np.random.default_rng(config.seed)
     graph = made_graph(config, rng)
     of_side = {side: scored(graph, side, config.noise, rng) for side in SIDES}
@@ -134,7 +134,7 @@ def run(config: Config) -> tuple[KnowledgeGraph, dict[str, pl.DataFrame], dict[s
 
 
 def printed_table(tables: dict[str, pl.DataFrame]) -> None:
-    """MRR under each tie rule, and AMRR under the exact one."""
+    """Prints MRR under each tie rule, and AMRR under the exact rule."""
     print(f"{'scorer':>10}" + "".join(f"{rule:>13}" for rule in Ties) + f"{'exact AMRR':>13}")
     for name, table in tables.items():
         found = evaluate(tasks_of(table)[0], [metric("mrr"), metric("amrr")], level=None)
@@ -143,7 +143,7 @@ def printed_table(tables: dict[str, pl.DataFrame]) -> None:
 
 
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
-    """Writes a small knowledge graph, rank tables of four scorers of it, full and sparse labels."""
+    """Writes a small knowledge graph, rank tables of four scorers of it, and full and sparse judgements."""
     folder = out / "example"
     writable_folder(folder)
     config = Config(seed=seed, entities=120, facts=120) if quick else Config(seed=seed)

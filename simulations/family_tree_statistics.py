@@ -1,9 +1,9 @@
-"""Generated family trees beside the published one: facts by relation, generations, answers of queries.
+"""Statistics of generated family trees and of the published one: facts by relation, generations, answers.
 
-The generator runs with the published parameters under several seeds, as published and with strict depth. The
-published graph is recovered from its splits where OWKG_DATA is set. Each graph is sampled at density .75, and
-queries with at least 10 full-test answers and one sparse-test answer are counted, as in the experiments of
-Yang et al. (2022); "benchmark" are the 500 queries that they published.
+The generator runs with the published parameters under several seeds, once as published and once with strict
+depth. If OWKG_DATA is set, the published graph is recovered from its splits. Each graph is sampled at density
+0.75. The script counts queries with at least 10 full-test answers and one sparse-test answer, as in the
+experiments of Yang et al. (2022); "benchmark" are the 500 queries that they published.
 
     python simulations/family_tree_statistics.py --out out
 """
@@ -37,13 +37,13 @@ STYLE = {
     STRICT: {"color": COLOURS[1], "marker": "^", "ms": 3.5},
 }
 DENSITIES = (0.95, 0.85, 0.75, 0.65)
-# Queries with more answers are counted together.
+# Queries with this many answers or more are counted together.
 MOST = 30
 
 
 @dataclass(frozen=True)
 class Config:
-    """Graphs a kind, and how they are asked."""
+    """Number of graphs of each kind, and the queries that are counted."""
 
     graphs: int = 20
     density: float = 0.75
@@ -53,7 +53,7 @@ class Config:
 
 
 def run(config: Config) -> pl.DataFrame:
-    """Counts of every graph, in long form: kind, seed, what is counted, of what, count."""
+    """Counts of every graph in long form: kind, seed, count (what is counted), of (its category), value."""
     counts = []
     for kind, seed, people in _worlds(config):
         counts += [{"kind": kind, "seed": seed} | row for row in _counts(people, seed, config)]
@@ -69,7 +69,7 @@ def run(config: Config) -> pl.DataFrame:
 
 
 def overview(counts: pl.DataFrame) -> pl.DataFrame:
-    """Mean and standard deviation over graphs, a row for each count, a pair of columns for each kind."""
+    """Mean and standard deviation over graphs: a row for each count, a pair of columns for each kind."""
     long = counts.group_by("count", "of", "kind", maintain_order=True).agg(
         pl.col("value").mean().alias("mean"), pl.col("value").std().alias("sd")
     )
@@ -77,7 +77,7 @@ def overview(counts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _worlds(config: Config) -> Iterator[tuple[str, int, People]]:
-    """(kind, seed, people) of each graph."""
+    """Yields (kind, seed, people) of each graph."""
     folder = data_folder("family_tree_published")
     if folder:
         yield PUBLISHED, config.seed, published_people(folder)
@@ -121,7 +121,7 @@ def _row(count: str, of: str, value: float) -> dict:
 
 
 def _published_answers(folder: Path) -> np.ndarray:
-    """Full-test answers of each published query of one density."""
+    """Number of full-test answers of each published query of one density."""
     full = published_graph(folder).splits["test_full"]
     return np.unique(full[:, :2], axis=0, return_counts=True)[1]
 
@@ -149,7 +149,7 @@ def _cell(of: str, mean: float | None, deviation: float | None) -> str:
 
 
 def draw(table: pl.DataFrame, out: Path) -> list[Path]:
-    """Facts by relation, generations, and answers of queries, one panel each."""
+    """Plots facts by relation, generations, and answers of queries, one panel each."""
     kinds = [kind for kind in STYLE if f"mean_{kind}" in table.columns]
     panels = (
         ("facts", "facts", "log"),
@@ -180,7 +180,7 @@ def draw(table: pl.DataFrame, out: Path) -> list[Path]:
 
 
 def main(seed: Seed = 0, out: Out = Path("out"), quick: Quick = False) -> None:
-    """Generated family trees beside the published one."""
+    """Compares generated family trees with the published one."""
     writable_folder(out)
     table = overview(run(Config(graphs=3 if quick else 20, seed=seed)))
     save_table(table, out / "family_tree_statistics.csv")

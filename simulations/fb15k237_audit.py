@@ -1,4 +1,4 @@
-"""What may be concluded from results on FB15k-237, whose test set lacks more than half of its answers."""
+"""Conclusions that results on FB15k-237 allow, although its test set lacks more than half of its answers."""
 
 from itertools import product
 from pathlib import Path
@@ -31,10 +31,10 @@ from simulations.script import Out, Quick, command_line, run_package, save_table
 from simulations.zhou2022.published import SC, O, S, Study, read_study
 
 Data = Annotated[
-    Path, typer.Option(envvar="OWKG_DATA", help="Folder that holds fb15k237, kgc_sparsity, wn18rr, codex-s.")
+    Path, typer.Option(envvar="OWKG_DATA", help="Folder with fb15k237, kgc_sparsity, wn18rr, codex-s.")
 ]
 
-# Differences of the correlations of two systems that are looked at.
+# Differences between the correlations of two systems for which probabilities are computed.
 _DIFFERENCES = (0.0, 0.05, 0.1)
 _SPARSITIES = (0.1, 0.3, 0.5, 0.7)
 _AUDITED = ("mrr", "hits@1", "hits@10")
@@ -42,22 +42,23 @@ _METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "p-mrr@1/2")
 
 
 def known_answers(graph: KnowledgeGraph) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of known test answers, and how many queries have so many; both sides."""
+    """Numbers of known test answers of a query, and how many queries have each number; both sides."""
     sizes = qrels_from_graph(graph, "test").group_by("query").len()["len"].to_numpy()
     return np.unique(sizes.astype(np.int64), return_counts=True)
 
 
 def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, float]) -> pl.DataFrame:
-    """Of each pair of the published systems: how likely its order by micro MRR on FB-Test-O is the true one.
+    """Probability that each pair of published systems has its true order by micro MRR on FB-Test-O.
 
     Args:
-        study: the published results.
+        study: published results.
         graph: FB15k-237.
-        sparsity: (low, high).
+        sparsity: (low, high), shares of the answers that are missing.
 
     Returns:
-        A row a pair, the first ahead on FB-Test-O: difference, published p-value, the probability with
-        equal correlations and over differences of them, and the difference on FB-Test-S-C.
+        A row for each pair, with the system that is ahead on FB-Test-O first: difference, published p-value,
+        the probability with equal correlations and over differences between correlations, and the difference
+        on FB-Test-S-C.
     """
     metric = "micro_mrr"
     rows = study.evaluation.filter(test_set=O).sort(metric, descending=True)
@@ -94,11 +95,11 @@ def published_order(study: Study, graph: KnowledgeGraph, sparsity: tuple[float, 
 
 
 def published(data: Data, out: Out = Path("out")) -> None:
-    """The order of 13 published systems: the probability of each pair, and what complete labels say."""
+    """Orders 13 published systems: the probability of each pair's order, and the order by complete labels."""
     writable_folder(out)
     study, graph = read_study(data), read_graph(data / "fb15k237")
     sample = judged_sample(data)
-    # As if judging had found all that is missing: the truth here is what it found.
+    # Assumes that judging found every missing answer, because the truth here is FB-Test-S-C.
     share = missing_share(sample.judged, graph, sample=sample.drawn, design="complete").row(0, named=True)
     sparsity = (share["ci_low"], share["ci_high"])
     found = published_order(study, graph, sparsity)
@@ -111,10 +112,10 @@ def published(data: Data, out: Out = Path("out")) -> None:
         rows.append([f"{d:g}", str(len(said)), str(len(said.filter(turned))), str(len(found) - len(said))])
     line(
         f"sparsity {sparsity[0]:.3f} to {sparsity[1]:.3f} (by what judging found), {len(found)} pairs, of "
-        f"which judging turns {len(found.filter(turned))}",
+        f"which judging reverses {len(found.filter(turned))}",
         "dim",
     )
-    heads = ["correlations apart by", "order sure", "of these turned by judging", "not sure"]
+    heads = ["correlations apart by", "order sure", "of these reversed by judging", "not sure"]
     printed("published order of 13 systems by MRR on FB-Test-O", heads, rows)
     cells = [
         [f"{row['first']} > {row['second']}", f"{row['difference']:+.4f}", f"{row['p_value']:.2g}"]
@@ -129,16 +130,17 @@ def published(data: Data, out: Out = Path("out")) -> None:
 
 
 def detectable_difference(graph: KnowledgeGraph, sparsity: float, strength: float = 0.4) -> pl.DataFrame:
-    """The smallest differences that the test queries order rightly, with at most 5 % inconsistency.
+    """Smallest differences that the test queries order correctly, with at most 5 % inconsistency.
 
     Args:
-        graph: whose test answers are counted.
-        sparsity: beta; a query with s known answers is taken to have s / (1 - beta).
-        strength: of the weaker model.
+        graph: graph whose test answers are counted.
+        sparsity: beta; a query with s known answers is taken to have s / (1 - beta) answers.
+        strength: strength of the weaker model.
 
     Returns:
-        A row a metric: the detectable difference of strength, and that of the metric; both models are
-        measured on one test set. Null where a model of strength 1 could not be told apart.
+        A row for each metric: the detectable difference of strength and the detectable difference of the
+        metric, if both models are measured on one test set. Null where even a model of strength 1 cannot be
+        told apart.
     """
     counts, queries = known_answers(graph)
     total = np.maximum(np.round(counts / (1 - sparsity)), 1).astype(np.int64)
@@ -160,7 +162,8 @@ def detectable_difference(graph: KnowledgeGraph, sparsity: float, strength: floa
             paired=True,
             **world,
         )
-        # Required queries fall with the gap; between two of them log against log is nearly straight.
+        # Required queries fall with the gap; on logarithmic axes the curve between two gaps is nearly
+        # straight.
         enough = needed <= queries.sum()
         gap = None
         if enough.any():
@@ -179,10 +182,10 @@ def detectable_difference(graph: KnowledgeGraph, sparsity: float, strength: floa
 
 
 def detectable(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
-    """The differences that FB15k-237, WN18RR and CoDEx-S can show, by metric and sparsity.
+    """Smallest differences that FB15k-237, WN18RR and CoDEx-S can show, by metric and sparsity.
 
-    Means are over queries. Models are exactly those of Yang et al. (2022), of strength .4 and more, and facts
-    are missing independently: the error of that model, which an audit adds, is left out.
+    Means are over queries. Models follow exactly the model of Yang et al. (2022), with strengths from 0.4,
+    and facts are missing independently. The model error that an audit adds is left out.
     """
     writable_folder(out)
     parts = []
@@ -205,11 +208,11 @@ def detectable(data: Data, out: Out = Path("out"), quick: Quick = False) -> None
 
 
 class Sample(NamedTuple):
-    """FB-Test-S and its judgements FB-Test-S-C (Zhou et al. 2022), as a sample of the test of FB15k-237.
+    """FB-Test-S and its judgements FB-Test-S-C (Zhou et al. 2022), as a sample of the test set of FB15k-237.
 
     Attributes:
-        graph: FB15k-237 with FB-Test-S as its test, and the other test facts as the split rest.
-        drawn: the answers of FB-Test-S to its queries, for both sides.
+        graph: FB15k-237 with FB-Test-S as its test split, and the remaining test facts as the split rest.
+        drawn: answers in FB-Test-S to its queries, for both sides.
         judged: all answers to these queries that judging calls true.
     """
 
@@ -219,7 +222,7 @@ class Sample(NamedTuple):
 
 
 def judged_sample(data: Path) -> Sample:
-    """What judging found for the queries of FB-Test-S; `data` is the folder of the data sets."""
+    """FB-Test-S with the answers found by judging; `data` is the folder of the data sets."""
     graph, study = read_graph(data / "fb15k237"), read_study(data)
     entities, relations = graph.entities, graph.relations
 
@@ -242,10 +245,10 @@ def judged_sample(data: Path) -> Sample:
 
 
 def judgements(data: Data, out: Out = Path("out")) -> None:
-    """Writes FB-Test-S and FB-Test-S-C as qrels, for owkg missing and owkg audit; FB-Test-S by itself."""
+    """Writes FB-Test-S and FB-Test-S-C as qrels for owkg missing and owkg audit; describes FB-Test-S."""
     writable_folder(out)
     sample = judged_sample(data)
-    # As a test of its own, of which nothing but training facts is known.
+    # FB-Test-S as a separate test set of which only the training facts are known.
     splits = {name: sample.graph.splits[name] for name in ("train", "test")}
     alone, rows = sample.graph._replace(splits=splits), []
     for unit, by in (("answer", ()), ("triple", ()), ("triple", "category")):
@@ -284,7 +287,7 @@ def judgements(data: Data, out: Out = Path("out")) -> None:
 
 
 def _settings(quick: bool) -> dict[str, Training]:
-    """Small models, minutes each on two cores."""
+    """Settings of small models, which train for minutes each on two cores."""
     whole = {"training_loop": "1vsall", "loss": "cross_entropy", "batch_size": 500, "reciprocal": True}
     whole |= {"optimiser": "adagrad", "learning_rate": 0.1, "n3": 0.05, "valid_every": 2, "dim": 64}
     sampled = {"training_loop": "negatives", "loss": "self_adversarial", "batch_size": 1024, "dim": 64}
@@ -305,12 +308,12 @@ def _settings(quick: bool) -> dict[str, Training]:
 
 
 class Measured(NamedTuple):
-    """What a model makes of the queries of FB-Test-S.
+    """Ranks and lists of one model for the queries of FB-Test-S.
 
     Attributes:
         sparse: ranks of the answers of FB-Test-S, filtered by all facts of FB15k-237.
-        complete: ranks of these and of those that judging found, filtered by each other too.
-        lists: its best answers to each query.
+        complete: ranks of these answers and of the answers found by judging, also filtered by each other.
+        lists: best answers of the model to each query.
     """
 
     sparse: pl.DataFrame
@@ -319,13 +322,13 @@ class Measured(NamedTuple):
 
 
 def measured(run: Run, sample: Sample, name: str, folder: Path) -> Measured:
-    """The ranks of a trained model on the sample, without and with the answers that judging found.
+    """Ranks of a trained model on the sample, without and with the answers found by judging.
 
     Args:
-        run: the model.
-        sample: of `judged_sample`.
-        name: of the model.
-        folder: for its lists.
+        run: trained model.
+        sample: sample from `judged_sample`.
+        name: name of the model.
+        folder: folder for the lists of the model.
     """
     graph, pair = sample.graph, ["query", "answer"]
     found = sample.judged.join(sample.drawn, on=pair, how="anti")
@@ -354,9 +357,9 @@ def measured(run: Run, sample: Sample, name: str, folder: Path) -> Measured:
 
 
 def models(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
-    """Trains four models, audits them on FB-Test-S, and compares with the ranks among all judged answers.
+    """Trains four models, audits them on FB-Test-S, and compares with their ranks among all judged answers.
 
-    An hour of training on two shared cores; a run that was cut short goes on.
+    Training takes an hour on two shared cores. An interrupted run resumes where it stopped.
     """
     writable_folder(out)
     sample, whole = judged_sample(data), read_graph(data / "fb15k237")
@@ -374,7 +377,7 @@ def models(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
                 on_progress=lambda done, total, note, name=name: update(done, total, f"{name}: {note}"),
             )
             told[name] = measured(run, sample, name, folder)
-    # As if judging had found all that is missing: the truth here is what it found.
+    # Assumes that judging found every missing answer, because the truth here is FB-Test-S-C.
     options: Any = {"graph": sample.graph, "judged": sample.judged, "design": "complete", "unevenness": 0}
     tables = {name: one.sparse for name, one in told.items()}
     lists = {name: one.lists for name, one in told.items()}
@@ -414,15 +417,15 @@ def models(data: Data, out: Out = Path("out"), quick: Quick = False) -> None:
 
 
 def against(found: Audit, alone: Audit, complete: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Implied full-test metrics beside those of complete ranks.
+    """Implied full-test metrics next to the metrics of complete ranks.
 
     Args:
-        found: with correlations from judgements.
-        alone: without.
+        found: audit with correlations from judgements.
+        alone: audit without judgements.
         complete: ranks of all judged answers, by model.
 
     Returns:
-        A row a model and metric: sparse, implied, low, high, independent, complete.
+        A row for each model and metric: sparse, implied, low, high, independent, complete.
     """
     values = pl.concat(
         evaluate(table, list(_AUDITED), side="both", ci=None).select(

@@ -1,8 +1,9 @@
-"""The full-test MRR that a sparse MRR implies, against the true one of models trained on a closed world.
+"""Full-test MRR implied by a sparse MRR, compared with the true one of models trained on a closed world.
 
-The curves of `docs/reproduction/figure3_sparse_vs_full.csv` (60 checkpoints of 12 models at 4 densities),
-and the published worlds that they were trained on (`family_tree_published` in OWKG_DATA). Only the sparsity
-and the sparse numbers of answers are used; facts are missing independently.
+The script reads the curves of `docs/reproduction/figure3_sparse_vs_full.csv` (60 checkpoints of 12 models at
+4 densities) and the published worlds that these models were trained on (`family_tree_published` in
+OWKG_DATA). The implied value uses only the sparsity and the numbers of answers in the sparse test, and
+assumes that facts are missing independently.
 
     python simulations/implied_full_test.py --data data
 """
@@ -20,16 +21,16 @@ from simulations.open_world.curves import SPARSE
 from simulations.open_world.world import read_world
 
 CURVES = Path(__file__).parents[1] / "docs" / "reproduction" / "figure3_sparse_vs_full.csv"
-# Below it both tests read next to nothing.
+# Below this MRR, both tests measure almost nothing.
 LEAST_STRENGTH = 0.1
 
 
 def errors(worlds: Path, curves: Path = CURVES) -> pl.DataFrame:
-    """Of each density: the sparsity, and how far the implied and the sparse MRR are from the full one.
+    """Errors of the implied MRR and of the sparse MRR against the full MRR: a row for each density.
 
     Args:
-        worlds: the folder of the published worlds.
-        curves: a row a checkpoint, with the columns density, strength, sparse and full.
+        worlds: folder of the published worlds.
+        curves: CSV with a row for each checkpoint and the columns density, strength, sparse and full.
     """
     table = pl.read_csv(curves, glob=False)
     rows = []
@@ -57,7 +58,9 @@ def errors(worlds: Path, curves: Path = CURVES) -> pl.DataFrame:
 
 
 def main(
-    data: Annotated[Path, typer.Option(help="Folder of the data sets, as OWKG_DATA.", envvar="OWKG_DATA")],
+    data: Annotated[
+        Path, typer.Option(help="Folder of the data sets; default OWKG_DATA.", envvar="OWKG_DATA")
+    ],
 ) -> None:
     """Prints how far implied full-test metrics are from the true ones."""
     found = errors(data / "family_tree_published")

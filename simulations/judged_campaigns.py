@@ -1,9 +1,9 @@
-"""Campaigns of judging in closed worlds: do audits say no more than the judgements allow?
+"""Simulated judging campaigns in closed worlds: does an audit ever claim more than the judgements allow?
 
-A world has true answers to queries, of which a test knows a part. Systems rank by the truth, by noise and by
-popularity, so that they retrieve missing answers more or less often than known ones. A campaign judges some
-candidates with the truth: a pool to a depth, within a budget, on sampled queries, a sheet, or sampled queries
-completely. Every audit of a campaign is held against the truth.
+A world has true answers to queries, of which a test set knows a part. Systems rank by the truth, by noise and
+by popularity, so that they retrieve missing answers more or less often than known ones. A campaign judges
+some candidates with the truth: a pool to a depth, a pool within a budget, a pool of sampled queries, a sheet,
+or sampled queries completely. Every audit of a campaign is compared with the truth.
 """
 
 from collections.abc import Iterator
@@ -31,15 +31,15 @@ _LEVELS = (1 / 3, 2 / 3)
 
 
 class World(NamedTuple):
-    """A closed world, and what its test and the systems make of it.
+    """A closed world with its test set and its systems.
 
     Attributes:
-        graph: with the known answers as test.
+        graph: graph with the known answers as its test split.
         tables: ranks of the known answers, by system.
         lists: all candidates of each system.
         truth: every true answer to the queries, as judgements.
         full: MRR of each system among all true answers, and MRR among the known ones.
-        sparsity: share of the true answers that the test lacks.
+        sparsity: share of the true answers that the test set lacks.
     """
 
     graph: KnowledgeGraph
@@ -53,13 +53,13 @@ class World(NamedTuple):
 def world(
     seed: int, *, queries: int = 100, kind: str = "popularity", biases: tuple[float, ...] = ()
 ) -> World:
-    """A world of one relation whose tails are asked for.
+    """A world of one relation with queries for its tails.
 
     Args:
-        seed: of everything.
-        queries: how many.
-        kind: how facts go missing: independent, or by the popularity of their answers.
-        biases: of each system towards popular entities. Empty: drawn.
+        seed: seed of all draws.
+        queries: number of queries.
+        kind: how facts go missing: independently, or by the popularity of their answers.
+        biases: bias of each system towards popular entities. Default: drawn at random.
     """
     rng = np.random.default_rng(seed)
     popular = rng.normal(size=_ENTITIES)
@@ -123,9 +123,9 @@ class Campaign(NamedTuple):
     """Judgements of one campaign.
 
     Attributes:
-        design: as it is named.
-        judged: what was judged, all of it.
-        parts: the same, with fewer labels; the smallest first.
+        design: name of the design.
+        judged: all judgements.
+        parts: the same campaign with fewer labels, the smallest first.
     """
 
     design: str
@@ -138,11 +138,11 @@ def campaign(of: World, design: str, seed: int) -> Campaign:
 
     Args:
         of: the world.
-        design: of `DESIGNS`.
-        seed: of sampled queries, depths and budgets, and of the order of judging.
+        design: one of `DESIGNS`.
+        seed: seed of sampled queries, depths and budgets, and of the order of judging.
     """
     rng = np.random.default_rng(seed)
-    # Of an unknown design the user says nothing.
+    # For an unknown design, the user states nothing about it.
     how = rng.choice(DESIGNS[:-1]) if design == "unknown" else design
     chosen = _facts(of) if how == "sheet" else pl.DataFrame()
     if how == "sheet" and chosen.is_empty():
@@ -168,7 +168,7 @@ def campaign(of: World, design: str, seed: int) -> Campaign:
 
 
 def _facts(of: World) -> pl.DataFrame:
-    """The candidates that an audit would have judged first."""
+    """Candidates that an audit would have judged first."""
     facts = audit(of.tables, "mrr", graph=of.graph, lists=of.lists, test="t").facts
     return facts.select(_KEYS).unique(maintain_order=True)
 
@@ -179,13 +179,13 @@ def _test(of: World) -> pl.DataFrame:
 
 
 def _labelled(of: World, chosen: pl.DataFrame) -> pl.DataFrame:
-    """The candidates with what the truth says of them."""
+    """The candidates with their true labels."""
     found = chosen.join(of.truth.select("query", "answer", "relevance"), on=["query", "answer"], how="left")
     return found.with_columns(pl.col("relevance").fill_null(0))
 
 
 def _cut(judged: pl.DataFrame, stays: np.ndarray, *, sheet: bool) -> pl.DataFrame:
-    """Fewer labels: what is open stays in a pool, and leaves a sheet."""
+    """Keeps only some labels: unlabelled candidates stay in a pool but are dropped from a sheet."""
     if sheet:
         return judged.filter(pl.Series(stays))
     kept = pl.when(pl.Series(stays)).then("relevance").otherwise(POOLED)
@@ -193,11 +193,11 @@ def _cut(judged: pl.DataFrame, stays: np.ndarray, *, sheet: bool) -> pl.DataFram
 
 
 class Told(NamedTuple):
-    """An audit, by how much was judged and stated.
+    """An audit, with how much was judged and how much was stated.
 
     Attributes:
-        judged, stated: levels; more is more.
-        audit: what it says.
+        judged, stated: levels; a higher level has more information.
+        audit: the audit itself.
     """
 
     judged: int
@@ -206,7 +206,7 @@ class Told(NamedTuple):
 
 
 def audits(of: World, one: Campaign) -> Iterator[Told]:
-    """Audits of a campaign: all labels with fewer statements, and a statement with fewer labels."""
+    """Audits of a campaign: all labels with fewer statements, and one statement with fewer labels."""
     rho = true_correlations(of)
     spread = (max(of.sparsity - 0.05, 0.0), min(of.sparsity + 0.05, 0.95))
     wide = (max(of.sparsity - 0.2, 0.0), min(of.sparsity + 0.3, 0.95))
@@ -235,20 +235,20 @@ def audits(of: World, one: Campaign) -> Iterator[Told]:
 
 
 def true_correlations(of: World) -> tuple[float, float]:
-    """The least and the largest correlation of the systems, by the whole truth."""
+    """Smallest and largest correlation of the systems, computed from the whole truth."""
     options: Any = {"design": "complete"}
     told = judged_strengths(of.tables, of.lists, of.truth, of.graph, **options)["correlation"].fill_null(0.0)
     return float(told.min()), float(told.max())  # pyright: ignore[reportArgumentType]
 
 
 def faults(of: World, one: Campaign, told: list[Told]) -> dict[str, int]:
-    """What is wrong in the audits of a campaign, counted.
+    """Counts of claims and errors in the audits of a campaign.
 
     Returns:
-        `claims`: verdicts that hold whatever is missing or under the stated range; `stronger`: pairs of
-        audits of which the one with less claims more; `beyond`: numbers that the design
-        does not allow; `excluded` of `intervals`: intervals of sparsity, full-test metric and correlation
-        that do not hold the truth, of those that are printed without a stated sparsity.
+        `claims`: verdicts that hold whatever is missing or under the stated range; `stronger`: compared
+        verdicts of which the audit with less information claims more; `beyond`: numbers that the design does
+        not allow; `intervals`: intervals of sparsity and full-test metric printed without a stated sparsity;
+        `excluded`: how many of these do not contain the truth.
     """
     count: dict[str, int] = dict.fromkeys(
         ("audits", "claims", "compared", "stronger", "beyond", "intervals", "excluded"), 0
@@ -299,7 +299,7 @@ def campaigns(
     start: Annotated[int, typer.Option(help="Seed of the first campaign.", min=0)] = 0,
     quick: Quick = False,
 ) -> None:
-    """Random campaigns of every design: verdicts by what was judged and stated, and numbers by the truth."""
+    """Simulates campaigns of every design and checks verdicts and numbers of their audits."""
     number = 14 if quick else number
     rows = []
     with progress("judging", "campaigns") as update:
@@ -310,7 +310,7 @@ def campaigns(
             told = list(audits(of, one))
             rows.append({"design": design, "seed": seed} | faults(of, one, told))
             update(len(rows), number, design)
-            if len(rows) % 50 == 0:  # what a run that is cut short has
+            if len(rows) % 50 == 0:  # saves what an interrupted run has
                 save_table(pl.DataFrame(rows), out / "judged_campaigns.csv")
     table = pl.DataFrame(rows)
     summed = table.group_by("design", maintain_order=True).agg(
@@ -326,7 +326,7 @@ def popularity(
     number: Annotated[int, typer.Option(help="Number of worlds.", min=1)] = 500,
     quick: Quick = False,
 ) -> None:
-    """Facts missing by popularity, systems of different popularity bias: how many verdicts are wrong."""
+    """Counts wrong verdicts when facts are missing by popularity and systems differ in popularity bias."""
     number = 6 if quick else number
     rows = []
     with progress("auditing", "worlds") as update:
@@ -345,7 +345,7 @@ def popularity(
                     right = gap > 0 if not row["verdict"].startswith("reversed") else gap < 0
                     rows.append({"seed": seed, "verdict": row["verdict"], "right": right})
             update(seed + 1, number, "")
-            if (seed + 1) % 20 == 0:  # what a run that is cut short has
+            if (seed + 1) % 20 == 0:  # saves what an interrupted run has
                 save_table(pl.DataFrame(rows), out / "judged_popularity.csv")
     table = pl.DataFrame(rows)
     save_table(table, out / "judged_popularity.csv")

@@ -3,14 +3,14 @@
 Two systems, A and B, answer queries with Pareto(1.3) numbers of answers. They are compared by micro MRR:
 
 - *exchangeable*: both answer every query equally well;
-- *up to K*: A is better on queries with at most K answers and B on larger ones, by as much as makes their
-  micro MRR over infinitely many queries equal;
-- *A ahead*: A is better on all queries alike, so that shares of p < 0.05 are power.
+- *up to K*: A is better on queries with at most K answers and B on larger ones, by the amount that makes
+  their micro MRR over infinitely many queries equal;
+- *A ahead*: A is better by the same amount on all queries, so that shares of p < 0.05 are power.
 
-For each setting, the table has the share of samples with p < 0.05 for the t test, the randomisation test and
-Wilcoxon's test of `owkg compare`; for the plain t test and plain sign flips of the queries' contributions,
-which take the weights of queries as given; and the share of samples whose 95 % interval holds the true
-difference.
+For each setting, the table has the share of samples with p < 0.05 for five tests: the t test, the
+randomisation test and Wilcoxon's test of `owkg compare`, and the plain t test and plain sign flips of the
+queries' contributions, which take the weights of queries as given. It also has the share of samples whose 95
+% interval contains the true difference.
 
     python simulations/paired_tests.py --out out
 """
@@ -32,11 +32,11 @@ from owkg.stats import randomisation
 from owkg.terminal.progress import progress
 from simulations.script import Out, Quick, Seed, run_script, save_table
 
-# Candidates of every task: FB15k-237's entities.
+# Number of candidates of every task: the entities of FB15k-237.
 _CANDIDATES = 14_541
 # Index of the Pareto distribution of the numbers of answers.
 _TAIL = 1.3
-# Share of the variance of difficulty that the answers of a query share; the systems share half of it.
+# Share of the variance of difficulty that the answers of a query share; half of it is common to both systems.
 _ALIKE = 0.3
 
 
@@ -44,11 +44,11 @@ class Setting(NamedTuple):
     """Two systems and the queries that they answer.
 
     Attributes:
-        name: as the table has it.
-        most: the largest number of answers.
-        up_to: A is better on queries with at most so many answers, and B on others.
-        better: by how much, in deviations of the difficulty.
-        ahead: how much A is better on all queries.
+        name: name in the table.
+        most: largest number of answers.
+        up_to: A is better on queries with at most this many answers, and B on larger ones.
+        better: size of that advantage, in standard deviations of the difficulty.
+        ahead: advantage of A on all queries.
     """
 
     name: str
@@ -65,21 +65,21 @@ SETTINGS = (
     Setting("up to 10", 500, 10, 0.42),
 )
 AHEAD = {60: 0.5, 300: 0.25, 1500: 0.12}
-"""By the number of queries, how much A is ahead where power is measured."""
+"""Advantage of A where power is measured, by the number of queries."""
 
 
 _RANKS = np.arange(1, _CANDIDATES + 1)
-# Answers of at most this difficulty, standard normal on average, have at most these ranks.
+# Largest difficulty, standard normal on average, at which an answer has at most each rank.
 _HARDEST = special.ndtri((_RANKS / _CANDIDATES) ** 0.25)
 
 
 def mean_reciprocal_rank(shift: float) -> float:
-    """The mean reciprocal rank of answers whose difficulty is standard normal plus a shift."""
+    """Mean reciprocal rank of answers whose difficulty is standard normal plus a shift."""
     return float(special.ndtr(_HARDEST[:-1] - shift) @ -np.diff(1 / _RANKS) + 1 / _CANDIDATES)
 
 
 def advantage(setting: Setting) -> np.ndarray:
-    """How much A is better on queries with 1, 2, ... answers, in deviations of the difficulty."""
+    """Advantage of A on queries with 1, 2, ... answers, in standard deviations of the difficulty."""
     answers = np.arange(1, setting.most + 1)
     share = answers ** (-_TAIL) - (answers + 1.0) ** (-_TAIL)
     share[-1] = setting.most ** (-_TAIL)
@@ -97,7 +97,7 @@ def advantage(setting: Setting) -> np.ndarray:
 
 
 def sample(setting: Setting, queries: int, ahead: np.ndarray, rng: np.random.Generator) -> Scores:
-    """Per-query scores of A and B on so many queries."""
+    """Per-query scores of A and B on `queries` queries."""
     answers = np.minimum(np.floor((1 - rng.random(queries)) ** (-1 / _TAIL)), setting.most).astype(np.int64)
     query = np.repeat(np.arange(queries), answers)
     shared = rng.normal(size=queries)
@@ -112,7 +112,7 @@ def sample(setting: Setting, queries: int, ahead: np.ndarray, rng: np.random.Gen
 
 @dataclass(frozen=True)
 class Config:
-    """How much is drawn."""
+    """Number of samples and of draws."""
 
     queries: tuple[int, ...] = (60, 300, 1500)
     samples: int = 2000
@@ -121,10 +121,10 @@ class Config:
 
 
 def of_setting(setting: Setting, queries: int, config: Config) -> dict[str, Any]:
-    """A row of the table."""
+    """One row of the table."""
     rng = np.random.default_rng([config.seed, queries, *setting.name.encode()])
     ahead = advantage(setting)
-    # Of equal systems, or of one that is ahead everywhere alike.
+    # The true difference if the systems are equal, or if one is ahead by the same amount on every query.
     truth = mean_reciprocal_rank(-setting.ahead / 2) - mean_reciprocal_rank(setting.ahead / 2)
     found = []
     for _ in range(config.samples):
@@ -167,10 +167,10 @@ def run(config: Config) -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    samples: Annotated[int, typer.Option(help="Samples of each setting and size.", min=2)] = 2000,
+    samples: Annotated[int, typer.Option(help="Number of samples of each setting and size.", min=2)] = 2000,
     seed: Seed = 0,
 ) -> None:
-    """Simulates sizes and power of the paired tests of micro MRR, and writes the table."""
+    """Simulates size and power of the paired tests of micro MRR, and writes the table."""
     folder = writable_folder(out)
     few = Config(queries=(60,), samples=20, draws=99, seed=seed)
     table = run(few if quick else Config(samples=samples, seed=seed))

@@ -1,8 +1,8 @@
-"""The pictures of `docs/reproduction` that its tables hold, drawn again without training.
+"""Pictures of `docs/reproduction`, drawn again from the committed tables without training.
 
-Figure 3 and Figure 5a of Yang et al. (2022), their pairs in the wrong order, and the pools of Zhou et al.
-(2022) in a closed world. Figures 4 and 5b need the values of every query, which only the runs have:
-`python -m simulations.yang2022 open-world --preset cpu`.
+The pictures are Figure 3 and Figure 5a of Yang et al. (2022), the pairs in the wrong order, and the pools of
+Zhou et al. (2022) in a closed world. Figures 4 and 5b need the values of every query, which only the runs
+have: `python -m simulations.yang2022 open-world --preset cpu`.
 
     python simulations/pictures.py --out out
 """
@@ -25,9 +25,9 @@ TABLES = Path(__file__).parents[1] / "docs" / "reproduction"
 
 
 def curves_of(table: pl.DataFrame) -> tuple[Curves, Layer]:
-    """The curves of one density, and what lies behind them.
+    """The curves of one density, and the layer drawn behind them.
 
-    The table has means over queries; the curves have two queries, each with this mean.
+    The table has means over queries. The curves have two queries, each with this mean.
 
     Args:
         table: rows of figure3_sparse_vs_full.csv.
@@ -46,7 +46,7 @@ def curves_of(table: pl.DataFrame) -> tuple[Curves, Layer]:
             for name in (FULL, SPARSE, CORRELATED)
         },
     )
-    # Theory gives what it expects of the strength that the full test measures.
+    # The theory line is the expected value at the strength that the full test measures.
     theory = table.filter(pl.col("strength") > 0).sort(FULL)
     band = table.select("resampled_lower", "resampled_upper").to_numpy().T
     return curves, Layer(band, theory.select(FULL, "predicted").to_numpy().T)
@@ -55,7 +55,7 @@ def curves_of(table: pl.DataFrame) -> tuple[Curves, Layer]:
 def main(
     tables: Annotated[Path, typer.Option(help="Folder of the tables.")] = TABLES, out: Out = Path("out")
 ) -> None:
-    """Pictures of the reproduction, from its tables."""
+    """Draws the pictures of the reproduction from its tables."""
     writable_folder(out)
     points = pl.read_csv(tables / "figure3_sparse_vs_full.csv", glob=False)
     drawn = [curves_of(part) for _, part in points.group_by("density", maintain_order=True)]

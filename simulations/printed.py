@@ -1,8 +1,8 @@
-"""Every number that the five papers print, beside what owkg computes for it.
+"""Every number that the five papers print, compared with the value that owkg computes.
 
-A printed number is recomputed from the published data under OWKG_DATA, or from a formula alone. It is equal
-if it rounds to the printed digits, cut if the paper cut the last digit instead, or else explained: by an
-erratum (docs/evidence/errata.md), or by what would be needed to recompute it.
+A printed number is recomputed from the published data under OWKG_DATA, or from a formula alone. It is "equal"
+if the computed value rounds to the printed digits, and "cut" if the paper cut the last digit instead.
+Otherwise a note explains it: an erratum (docs/evidence/errata.md), or what would be needed to recompute it.
 
     python -m simulations.printed --out out
     python -m simulations.printed --paper zhou2022 --format json
@@ -29,7 +29,7 @@ from simulations.script import data_folder, run_script
 PAPERS = ("yang2022", "hoyt2022", "berrendorf2020", "zhou2022", "probe2026")
 VERDICTS = ("equal", "cut", "differs", "not recomputed")
 
-# What a table of marks says of each row: it is so, or it is not.
+# Meaning of the marks in a table: the statement in the row holds, or it does not.
 _MARKS = str.maketrans("✓✗", "10")
 _NUMBER = re.compile(r"([+-]?)(\d[\d,]*\.?\d*|\.\d+)(?:[eE]([+-]?\d+))?")
 
@@ -38,10 +38,10 @@ class Cell(NamedTuple):
     """One printed number.
 
     Attributes:
-        place: where it stands, such as "Table 3, head 1-N, Hits@1".
-        printed: as it is printed; the first number in it counts. The marks ✓ and ✗ are 1 and 0.
-        ours: what owkg computes, in the unit that is printed; None: it was not recomputed.
-        note: the erratum of a number that differs, such as "Z4"; why one was not recomputed.
+        place: place in the paper, such as "Table 3, head 1-N, Hits@1".
+        printed: text as printed; the first number in it counts. The marks ✓ and ✗ are 1 and 0.
+        ours: value that owkg computes, in the printed unit; None: it was not recomputed.
+        note: erratum of a number that differs, such as "Z4", or why a number was not recomputed.
     """
 
     place: str
@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
 
 def verdict(cell: Cell) -> str:
-    """One of `VERDICTS`: whether the number owkg computes has the printed digits.
+    """Verdict on a printed number, one of `VERDICTS`: does our value have the printed digits?
 
     Raises:
         ValueError: if a number that differs, or was not recomputed, has no note.
@@ -67,7 +67,7 @@ def verdict(cell: Cell) -> str:
     else:
         digits = Decimal(1).scaleb(_exponent(cell.printed))
         value, ours = _value(cell.printed), Decimal(repr(float(cell.ours)))
-        # Sums in floating point: what lies a hair beside the middle may have been rounded either way.
+        # Because sums are in floating point, a value very close to the middle may round either way.
         near = ours + Decimal(1).scaleb(-12) * (1 if ours >= 0 else -1)
         rounded = {x.quantize(digits, how) for x in (ours, near) for how in (ROUND_HALF_UP, ROUND_HALF_EVEN)}
         cut = {x.quantize(digits, ROUND_DOWN) for x in (ours, near)}
@@ -91,13 +91,13 @@ def _value(text: str) -> Decimal:
 
 
 def _exponent(text: str) -> int:
-    """The power of ten of the last printed digit."""
+    """Power of ten of the last printed digit."""
     _, digits, exponent = _match(text).groups()
     return int(exponent or 0) - len(digits.partition(".")[2])
 
 
 def table_of(cells: Iterable[Cell]) -> pl.DataFrame:
-    """place, printed, ours, verdict, note: a row for each cell."""
+    """Table with the columns place, printed, ours, verdict and note; a row for each cell."""
     rows = [(c.place, c.printed, c.ours, verdict(c), c.note) for c in cells]
     types = {"place": pl.String, "printed": pl.String, "ours": pl.Float64} | dict.fromkeys(
         ("verdict", "note"), pl.String
@@ -106,7 +106,7 @@ def table_of(cells: Iterable[Cell]) -> pl.DataFrame:
 
 
 def counts_of(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """How many cells of each paper have each verdict."""
+    """Number of cells with each verdict, by paper."""
     return pl.DataFrame(
         [
             {"paper": paper, "cells": len(table)} | {v: int((table["verdict"] == v).sum()) for v in VERDICTS}
@@ -116,18 +116,19 @@ def counts_of(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def cells_of(paper: str, data: Path) -> list[Cell]:
-    """The printed numbers of a paper, by the module `printed` of its folder."""
+    """Printed numbers of a paper, from the module `printed` of its folder."""
     return list(import_module(f"simulations.{paper}.printed").cells(data))
 
 
 def main(
     paper: Annotated[
-        list[str] | None, typer.Option(help=f"Only this paper, one of {', '.join(PAPERS)}; repeatable.")
+        list[str] | None,
+        typer.Option(help=f"Paper to check, one of {', '.join(PAPERS)}; repeatable. Default: all."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for a table of each paper, as CSV.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for one CSV table for each paper.")] = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Every number that the five papers print, beside what owkg computes for it."""
+    """Compares every number that the five papers print with the value that owkg computes."""
     if unknown := set(paper or ()) - set(PAPERS):
         raise ArgumentError("paper", f"must be among {', '.join(PAPERS)}, got {min(unknown)!r}.")
     data = data_folder()

@@ -1,8 +1,8 @@
 """Queries required to tell two models apart, by metric and sparsity: "focus on top" as a number.
 
-Exact form of Corollary 4.4 of Yang et al. (2022), for two models measured on separate test sets (dashed)
-and on one test set, so that they share its missing facts (solid). Also prints the corollary's worked
-example beside its corrected value.
+The numbers are the exact form of Corollary 4.4 of Yang et al. (2022), for two models measured on separate
+test sets (dashed) and for two models on one test set, which therefore share its missing facts (solid). The
+script also prints the corollary's worked example and its corrected value.
 
     python simulations/queries_required.py --quick --out out
 """
@@ -60,7 +60,7 @@ def run(config: Config) -> pl.DataFrame:
 
 
 def draw(table: pl.DataFrame, config: Config, stem: Path) -> None:
-    """Required queries against sparsity, a line a metric."""
+    """Plots required queries against sparsity, one line for each metric."""
     with figure(1, 1, (7, 4.5)) as (fig, axes):
         lines = table.group_by("metric", maintain_order=True)
         for colour, ((name,), rows) in zip(COLOURS, lines, strict=True):
@@ -81,7 +81,7 @@ def draw(table: pl.DataFrame, config: Config, stem: Path) -> None:
 
 
 def worked_example() -> pl.DataFrame:
-    """The example after Corollary 4.4 (beta = .35, N = 43, l = .7, 5 %): printed, and corrected."""
+    """The example after Corollary 4.4 (beta = 0.35, N = 43, l = 0.7, 5 %): as printed, and corrected."""
     exact = theory.moments(MRR, strength=0.7, sparsity=0.35, num_answers=43, num_entities=14505).variance
     rows = []
     for label, variance in (("printed variance", 7.4e-3), ("exact variance", float(exact))):
@@ -101,10 +101,14 @@ def worked_example() -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    strength: Annotated[float, typer.Option(help="Of the first model.")] = Config.strength,
-    other_strength: Annotated[float, typer.Option(help="Of the second.")] = Config.other_strength,
+    strength: Annotated[
+        float, typer.Option(help="Strength of the first model, in [0, 1].")
+    ] = Config.strength,
+    other_strength: Annotated[
+        float, typer.Option(help="Strength of the second model, in [0, 1].")
+    ] = Config.other_strength,
 ) -> None:
-    """Draws the queries required against the sparsity, by metric."""
+    """Draws the required queries against the sparsity, by metric."""
     writable_folder(out)
     config = Config(strength=strength, other_strength=other_strength, points=19 if quick else 91)
     table = run(config)

@@ -1,4 +1,4 @@
-"""Rank tables of models that are trained here, or of your own."""
+"""Rank tables of models that are trained here, or of your own models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from simulations.script import data_folder
 from simulations.trained_models import FAMILIES, families, quietly_read, system
 
 DEFAULT = ("umls", "codex-s")
-"""Graphs under OWKG_DATA that are taken where none is named."""
+"""Graphs under OWKG_DATA that are used if none is named."""
 
 EMBEDDINGS = {"RotatE": "rotate", "ComplEx": "complex", "TransE": "transe", "DistMult": "distmult"}
-"""Small models that train in a minute on either, by `embedding`."""
+"""Small models for `embedding`, which train in a minute on either graph."""
 
 _FACTORED: dict[str, Any] = {"dim": 32, "batch_size": 256}
 _SAMPLED: dict[str, Any] = _FACTORED | {"margin": 6.0, "num_negatives": 32, "loss": "logistic"}
@@ -35,16 +35,19 @@ Graphs = Annotated[
 ]
 Tables = Annotated[
     list[Path] | None,
-    typer.Option("--ranks", help="Rank table of a model of yours; repeatable. Needs one --kg."),
+    typer.Option("--ranks", help="Rank table of your own model; repeatable. Needs exactly one --kg."),
 ]
-Seeds = Annotated[int | None, typer.Option(min=1, help="Trainings of each model.", show_default="3; 1 quick")]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="Number of trainings of each model.", show_default="3; 1 quick")
+]
 
 
 @dataclass(frozen=True)
 class DataSet:
     """A graph, and the rank table of each model with the popularity of the answers.
 
-    Several seeds of a model are in one table. PROBE of all is then the mean over seeds, as in the paper.
+    Several seeds of a model are in one table. PROBE of the whole table is then the mean over seeds, as in the
+    paper.
     """
 
     name: str
@@ -68,22 +71,23 @@ def data_sets(
     out: Path,
     how: Callable[[str, str], dict[str, Any]] | None = None,
 ) -> list[DataSet]:
-    """The rank tables of your own models, or of `systems`, trained where `out` has no such run yet.
+    """Rank tables of your own models, or of `systems`, which are trained unless `out` already has the run.
 
     Args:
-        systems: names of models by their labels; quick takes the first two.
-        kg: folders of graphs; none: those of `DEFAULT`.
-        ranks: rank tables of your own, of one graph.
-        seeds: trainings of each; None: 3, or 1 if quick.
+        systems: names of models by their labels; with `quick`, only the first two.
+        kg: folders of graphs; empty: the graphs in `DEFAULT`.
+        ranks: your own rank tables, all of one graph.
+        seeds: number of trainings of each model; None: 3, or 1 with `quick`.
         quick: whether trainings are short.
         out: folder of the runs.
-        how: from the names of a graph and a model to settings; None: as `simulations/trained_models.py`.
+        how: function from the names of a graph and a model to settings; None: as
+            `simulations/trained_models.py`.
 
     Raises:
-        ValueError: if rank tables are not of one graph, or two hold models of one name.
+        ValueError: if rank tables are not of one graph, or two tables hold models of one name.
     """
     if len({folder.name for folder in kg}) < len(kg):
-        raise ValueError("--kg must name folders of different names.")
+        raise ValueError("--kg must name folders with different names.")
     if ranks and len(kg) != 1:
         raise ValueError(f"--ranks needs one --kg, the graph of the rank tables, got {len(kg)}.")
     if ranks:

@@ -1,15 +1,16 @@
-"""Metrics of ranks among K sampled negatives, against those among all candidates: values, and the order.
+"""Metrics of ranks among K sampled negatives, compared with ranks among all candidates: values and order.
 
-Of N candidates, K of the N - 1 others are drawn without replacement. An answer of rank r has r - 1 others
-ahead of it. A hypergeometric number X of them is drawn, so its sampled rank is 1 + X. Mean and variance of a
-metric over draws follow from the full ranks, and are held against draws. The order of models can differ from
-that by all candidates, and more test triples do not mend it: few negatives look down the whole list, as a
-mean rank does (Krichene and Rendle 2020, On Sampled Metrics for Item Recommendation).
+An answer of rank r among N candidates has r - 1 candidates ahead of it. K of the N - 1 other candidates are
+drawn without replacement, and a hypergeometric number X of the draws is ahead, so that the sampled rank is 1
++ X. Mean and variance of a metric over draws follow from the full ranks, and are checked against simulated
+draws. The order of models can differ from their order by all candidates, and more test triples do not repair
+it: with few negatives, a metric weighs the whole list, as a mean rank does (Krichene and Rendle 2020, On
+Sampled Metrics for Item Recommendation).
 
     python simulations/sampled_evaluation.py --quick --out out
     python simulations/sampled_evaluation.py --kg data/wn18rr --ranks a.parquet --ranks b.parquet --out out
 
-A rank is the realistic one, rounded down.
+Ranks are realistic ranks, rounded down.
 """
 
 from itertools import combinations
@@ -35,20 +36,20 @@ from simulations.script import Out, Quick, Seed, run_script, save_figure, save_t
 METRICS = ("mrr", "hits@1", "hits@10")
 NEGATIVES = (10, 50, 100, 500)
 
-# Entries of one [tasks, drawn] array.
+# Number of entries of one [tasks, drawn] array.
 _ENTRIES = 2**22
 
 
 def sampled_moments(
     weight: RankWeight, rank: np.ndarray, candidates: np.ndarray, negatives: int
 ) -> Float[np.ndarray, "2 tasks"]:
-    """Mean and variance of h(1 + X) of each task, X hypergeometric: r - 1 of N - 1 others, `negatives` drawn.
+    """Mean and variance of h(1 + X) by task, X hypergeometric: `negatives` draws of N - 1, r - 1 ahead.
 
     Args:
-        weight: gives h.
-        rank: 1 .. candidates, whole, [tasks].
-        candidates: N of each task, the answer among them, [tasks].
-        negatives: how many are drawn; all others where there are fewer.
+        weight: rank weight h.
+        rank: whole numbers in 1 .. candidates, [tasks].
+        candidates: N of each task, including the answer, [tasks].
+        negatives: number of draws; all other candidates where there are fewer.
 
     Raises:
         ValueError: if `negatives` is below 1, or a rank is outside 1 .. candidates.
@@ -56,7 +57,7 @@ def sampled_moments(
     if negatives < 1:
         raise ArgumentError("negatives", f"must be at least 1, got {negatives!r}.")
     if ((rank < 1) | (rank > candidates)).any():
-        raise ArgumentError("rank", "must be in 1 .. candidates.")
+        raise ArgumentError("rank", "must be in 1 .. candidates everywhere.")
     pairs, back = np.unique(np.stack([rank, candidates]), axis=1, return_inverse=True)
     ahead = np.arange(min(negatives, int(candidates.max()) - 1) + 1)
     h = rank_weights(weight, ahead + 1)
@@ -78,7 +79,7 @@ def drawn_values(
     trials: int,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "trials"]:
-    """The metric of each of several draws of negatives."""
+    """Values of the metric, one for each draw of negatives."""
     drawn = np.minimum(negatives, candidates - 1)
     found = np.empty(trials)
     for trial in range(trials):
@@ -90,8 +91,9 @@ def drawn_values(
 def run(sets: list[DataSet], negatives: tuple[int, ...], trials: int, seed: int) -> pl.DataFrame:
     """A row for each data set, model, metric and number of negatives; null negatives: all candidates.
 
-    Columns: data, model, metric, negatives, expected, deviation (over draws), drawn (mean over the trials),
-    standardised_difference of the two, place (of the model, 1 for the best).
+    The columns are data, model, metric, negatives, expected, deviation (over draws), drawn (mean over the
+    trials), standardised_difference of the expected and the drawn value, and place (of the model, 1 for the
+    best).
     """
     rng, rows = np.random.default_rng(seed), []
     for one in sets:
@@ -121,9 +123,9 @@ def run(sets: list[DataSet], negatives: tuple[int, ...], trials: int, seed: int)
 
 
 def reversals(table: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of models whose order by sampled negatives is not that by all candidates.
+    """Pairs of models whose order by sampled negatives differs from their order by all candidates.
 
-    Columns: data, metric, negatives, ahead (by all candidates), behind; a row for each such pair.
+    The columns are data, metric, negatives, ahead (by all candidates) and behind; a row for each such pair.
     """
     full = table.filter(pl.col("negatives").is_null())
     rows = []
@@ -142,7 +144,7 @@ def reversals(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(table: pl.DataFrame, out: Path) -> None:
-    """Each metric against the negatives: closed form as lines, draws as dots, all candidates dotted."""
+    """Plots each metric against the negatives: closed form as lines, draws as dots, all candidates dotted."""
     names = table["data"].unique(maintain_order=True).to_list()
     size = (3.2 * len(METRICS), 2.8 * len(names))
     with figure(len(names), len(METRICS), size, squeeze=False, sharex=True) as (fig, axes):
@@ -167,15 +169,19 @@ def main(
     ranks: Tables = None,
     negatives: Annotated[
         list[int] | None,
-        typer.Option(min=1, help="Sampled for each answer; repeatable.", show_default="10, 50, 100, 500"),
+        typer.Option(
+            min=1,
+            help="Number of negatives sampled for each answer; repeatable.",
+            show_default="10, 50, 100, 500",
+        ),
     ] = None,
-    trials: Annotated[int, typer.Option(min=2, help="Draws of the negatives.")] = 100,
+    trials: Annotated[int, typer.Option(min=2, help="Number of draws of the negatives.")] = 100,
     seeds: Seeds = None,
     seed: Seed = 0,
     out: Out = Path("out"),
     quick: Quick = False,
 ) -> None:
-    """Metrics by sampled negatives and by all candidates: closed form, draws, models that change places."""
+    """Compares metrics by sampled negatives and by all candidates: closed form, draws, changed orders."""
     sets = data_sets(
         EMBEDDINGS, kg or (), ranks or (), seeds, quick, writable_folder(out / "sampled"), embedding
     )

@@ -1,4 +1,4 @@
-"""The frame of a script: options, errors in one line, exit codes, tables as files, the published data."""
+"""Common parts of scripts: options, one-line errors, exit codes, tables as files, the published data."""
 
 import os
 import sys
@@ -29,18 +29,18 @@ __all__ = [
 ]
 
 Out = Annotated[Path, typer.Option(help="Folder for the results.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer trials, for a first look.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run fewer trials: a first look.")]
 
 
 def command_line(
     package: str, commands: dict[str, Callable[..., None]], examples: dict[str, str]
 ) -> Callable[..., int]:
-    """The function behind `python -m package`: of arguments, those of the process when absent; its exit code.
+    """Entry point of `python -m package`: takes arguments (default: of the process), returns the exit code.
 
     Args:
-        package: whose docstring is the help.
-        commands: by name.
-        examples: by the name of the command, without `python -m package`; one a line.
+        package: name of the package, whose docstring is the help.
+        commands: functions by the name of the command.
+        examples: by the name of the command, one example a line, without `python -m package`.
     """
     name = f"python -m {package}"
     app = typer.Typer(
@@ -51,7 +51,7 @@ def command_line(
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(lambda: None)  # a single command keeps its name
+    app.callback()(lambda: None)  # so that a single command keeps its name
     for command, function in commands.items():
         lines = (f"{name} {line}" for line in examples[command].splitlines())
         app.command(command, epilog="Examples:\n\n" + "\n\n".join(lines))(function)
@@ -63,20 +63,20 @@ def command_line(
 
 
 def run_package(main: Callable[..., int]) -> None:
-    """Runs what `command_line` made in a process of its own, whose signals it hears."""
+    """Runs a function made by `command_line`, handles the signals of the process, and exits."""
     heard()
     sys.exit(main())
 
 
 def run_script(main: Callable[..., int | None]) -> None:
-    """Runs `main` as a command whose options are its arguments, and exits, with what it returns as code."""
+    """Runs `main` as a command whose options are its arguments, and exits with the code that it returns."""
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.command()(main)
     sys.exit(called(Path(sys.argv[0]).name, app))
 
 
 def save_figure(fig: Any, stem: Path) -> list[Path]:
-    """The files of a figure, as of `owkg.plots.save_figure`, each printed."""
+    """Saves a figure with `owkg.plots.save_figure` and prints the path of each file."""
     paths = figure.save_figure(fig, stem)
     for path in paths:
         print(f"wrote {one_line(path)}")
@@ -84,7 +84,7 @@ def save_figure(fig: Any, stem: Path) -> list[Path]:
 
 
 def data_file(*parts: str) -> Path | None:
-    """The file of that name under the folder that OWKG_DATA names; None when OWKG_DATA is not set.
+    """Path of a file under the folder that OWKG_DATA names; None if OWKG_DATA is not set.
 
     Raises:
         ValueError: if OWKG_DATA is set and the file is not there.
@@ -96,7 +96,7 @@ def data_file(*parts: str) -> Path | None:
 
 
 def data_folder(*parts: str) -> Path | None:
-    """As `data_file`, for a folder."""
+    """Path of a folder under OWKG_DATA, with the rules of `data_file`."""
     path = _data(*parts)
     if path and not path.is_dir():
         raise ValueError(f"OWKG_DATA is set to {os.environ['OWKG_DATA']}, but there is no folder {path}.")

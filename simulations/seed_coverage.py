@@ -1,11 +1,11 @@
 """Coverage of intervals and size of tests over queries and seeds.
 
-Two models of equal quality are trained under several seeds each, and answer the same queries. The difficulty
+Two models of equal quality are each trained under several seeds and answer the same queries. The difficulty
 of an answer is a sum of normal effects: of its query, of query and model, of the seed, of query and seed, and
-its own. Each sample draws new queries and new seeds. The interval of the difference should hold 0 in 95 % of
-the samples, and p should be below .05 in 5 %. The interval of the value of one model, as `owkg metrics`
-prints it, should hold the mean over infinitely many queries and seeds. The table also has the size of
-Student's t over queries alone, a test of the same means over seeds that takes the seeds as given.
+of the answer itself. Each sample draws new queries and new seeds. The interval of the difference should
+contain 0 in 95 % of the samples, and p should be below 0.05 in 5 %. The interval of one model's value, as
+`owkg metrics` prints it, should contain the mean over infinitely many queries and seeds. The table also has
+the size of Student's t over queries alone, a test of the same means over seeds that takes the seeds as given.
 
     python simulations/seed_coverage.py --out out
 """
@@ -29,18 +29,18 @@ from simulations.script import Out, Quick, Seed, run_script, save_table
 
 _CANDIDATES = 14_541
 _LEVEL = 0.95
-# Deviations of the effects of query, query and model, query and seed, and the answer's own.
+# Standard deviations of the effects of query, query and model, query and seed, and of the answer itself.
 _EFFECTS = (1.0, 0.4, 0.4, 0.4)
 
 
 class Cell(NamedTuple):
-    """A setting.
+    """One setting.
 
     Attributes:
-        metric: micro or macro, of MRR.
-        seeds: of the two models.
-        queries: in a sample.
-        effect: deviation of the effect of a seed, in units of that of a query.
+        metric: micro or macro MRR.
+        seeds: number of seeds of each of the two models.
+        queries: number of queries in a sample.
+        effect: standard deviation of the effect of a seed, divided by the one of a query.
     """
 
     metric: str
@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Config:
-    """How much is drawn."""
+    """Number of samples and of draws."""
 
     samples: int = 2000
     values: int = 250
@@ -60,7 +60,7 @@ class Config:
 
 
 def cells(*, quick: bool) -> list[Cell]:
-    """What is simulated: equal numbers of seeds at every size, then others."""
+    """Settings to simulate: five seeds at every size, then other numbers of seeds."""
     if quick:
         return [Cell("macro", (5, 5), 60, 0.2), Cell("micro", (5, 2), 60, 0.0)]
     five = [
@@ -79,7 +79,7 @@ def ranks_of(difficulty: np.ndarray) -> np.ndarray:
 
 
 def answers_of(name: str, queries: int, rng: np.random.Generator) -> np.ndarray:
-    """How many answers each query has: lognormal for the micro metric, one for the macro metric."""
+    """Number of answers of each query: lognormal for the micro metric, one for the macro metric."""
     if name == "macro":
         return np.ones(queries, np.int64)
     return np.clip(np.ceil(np.exp(rng.normal(size=queries))), 1, 30).astype(np.int64)
@@ -100,7 +100,7 @@ def drawn(cell: Cell, rng: np.random.Generator) -> tuple[np.ndarray, list[np.nda
 
 
 def truth(cell: Cell, size: int, rng: np.random.Generator) -> float:
-    """MRR over many queries, each under a seed of its own."""
+    """MRR over many queries, each under its own seed."""
     query = np.repeat(np.arange(size), answers_of(cell.metric, size, rng))
     deviation = np.sqrt(sum(x**2 for x in _EFFECTS[:3]) + cell.effect**2)
     difficulty = deviation * rng.normal(size=size)[query] + _EFFECTS[3] * rng.normal(size=len(query))
@@ -108,7 +108,7 @@ def truth(cell: Cell, size: int, rng: np.random.Generator) -> float:
 
 
 def scores_of(query: np.ndarray, models: list[np.ndarray]) -> Scores:
-    """The scores of both models, as `owkg.judge.scores` makes them of rank tables."""
+    """Scores of both models, computed as `owkg.judge.scores` does from rank tables."""
     count = int(query[-1]) + 1
     sums = [np.stack([np.bincount(query, 1 / run, count) for run in ranks])[None] for ranks in models]
     asked = pl.DataFrame({"side": "tail", "entity": pl.int_range(count, eager=True), "relation": "r"})
@@ -119,7 +119,7 @@ def scores_of(query: np.ndarray, models: list[np.ndarray]) -> Scores:
 
 
 def simulated(cell: Cell, config: Config) -> dict[str, Any]:
-    """The row of a setting."""
+    """Table row of one setting."""
     rng = np.random.default_rng([config.seed, *str(cell).encode()])
     expected = truth(cell, config.population, rng)
     held, small, alone, inside, widths, deviations = [], [], [], [], [], []
@@ -169,10 +169,10 @@ def run(config: Config, *, quick: bool) -> pl.DataFrame:
 def main(
     out: Out = Path("out"),
     quick: Quick = False,
-    samples: Annotated[int, typer.Option(help="Samples of each setting.", min=10)] = Config.samples,
+    samples: Annotated[int, typer.Option(help="Number of samples of each setting.", min=10)] = Config.samples,
     seed: Seed = 0,
 ) -> None:
-    """Simulates two models of several seeds, and writes coverage of intervals and size of tests."""
+    """Simulates two models with several seeds, and writes coverage of intervals and size of tests."""
     writable_folder(out)
     config = Config(samples=samples, values=max(10, samples // 8), seed=seed)
     if quick:

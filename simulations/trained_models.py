@@ -1,14 +1,14 @@
-"""What each model reaches on small benchmarks, trained here: mean and standard deviation over seeds.
+"""Test metrics of each model on small benchmarks, trained here: mean and standard deviation over seeds.
 
-Settings are those of the preset "small" of each model, with the epochs of the graph, the same for every seed;
-the validation set chooses the step, and the test set is ranked once, against all entities, on both sides,
-filtered by train, valid and test. A graph is a folder of that name in --data. Runs are kept in OUT/runs: cut
-short, the same command goes on.
+Settings are the preset "small" of each model with the graph's number of epochs, the same for every seed. The
+validation set chooses the step. The test set is ranked once, against all entities, on both sides, filtered by
+train, valid and test. A graph is a folder of that name in --data. Runs are kept in OUT/runs: if the command
+is interrupted, run it again and it resumes.
 
     python simulations/trained_models.py --data data --graph nations --graph umls --out out
     python simulations/trained_models.py --data data --graph umls --model mure --model rotate --out out
 
-Without --data, where OWKG_DATA is not set, a small open world of families takes their place.
+If neither --data is given nor OWKG_DATA is set, the script trains on a small open world of families.
 """
 
 import warnings
@@ -35,7 +35,7 @@ from simulations.script import Out, Quick, run_script, save_figure, save_table
 
 FAMILIES = "families"
 METRICS = ("mrr", "hits@1", "hits@10")
-# Of each graph, for every model; and what single models have instead.
+# Settings on each graph for every model, and the exceptions of single models.
 GRAPHS: dict[str, dict[str, Any]] = {
     FAMILIES: {"epochs": 50},
     "nations": {"epochs": 60},
@@ -52,17 +52,17 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("complex", "codex-s"): {"epochs": 40},
     ("complex", "wn18rr"): {"dim": 128, "batch_size": 500, "n3": 0.1},
 }
-# Systems of rules, whose settings are those of the graph.
+# Systems of rules, whose settings depend only on the graph.
 RULES = tuple(SYSTEMS)
 LENGTHS = {"wn18rr": 3}
-# Where nothing is named: all models on three graphs, and these on the others.
+# Default graphs and models: all models on three graphs, and these on the rest.
 EACH, FEW = ("nations", "umls", "kinships"), ["complex", "rules"]
 Graph = StrEnum("Graph", list(GRAPHS))
 
 
 @dataclass(frozen=True)
 class Config:
-    """What is trained, where it is kept, and for how long at most."""
+    """The graphs and models to train, where runs are kept, and the most epochs."""
 
     asked: tuple[tuple[str, str], ...]
     data: Path | None
@@ -72,7 +72,7 @@ class Config:
 
 
 def run(config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(a row a run, the training paths); the pairs `asked` are of graph and model."""
+    """(a row for each run, the training paths); the pairs `asked` are (graph, model)."""
     rows, paths, graphs = [], [], {}
     for name, model in config.asked:
         if name not in graphs:
@@ -90,7 +90,7 @@ def run(config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def families() -> KnowledgeGraph:
-    """An open world of 240 people: of their facts a quarter is missing, and half of the rest trains."""
+    """An open world of 240 people: a quarter of the facts is missing, and half of the rest trains."""
     closed = closed_graph(sample_people(num_trees=4, max_tree_size=60), ontology("published"))
     sizes: dict[str, Any] = {"density": 0.75, "train_rate": 0.5, "valid_rate": 0.1, "min_answers": 1}
     world = sampling.sample(closed, num_queries=None, seed=0, **sizes)
@@ -99,7 +99,7 @@ def families() -> KnowledgeGraph:
 
 
 def overview(rows: pl.DataFrame) -> pl.DataFrame:
-    """Mean and standard deviation over seeds, a row a graph and model."""
+    """Mean and standard deviation over seeds, a row for each graph and model."""
     values = [column for column in rows.columns if column not in ("graph", "model", "seed")]
     return rows.group_by("graph", "model", maintain_order=True).agg(
         pl.len().alias("seeds"),
@@ -115,9 +115,9 @@ def _read(data: Path | None, name: str) -> KnowledgeGraph:
 
 
 def quietly_read(folder: Path) -> KnowledgeGraph:
-    """The graph of a benchmark, of whose repeated triples nobody needs to be told."""
+    """Graph of a benchmark, read without warnings about its repeated triples."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # repeated triples, labels that no triple has
+        warnings.simplefilter("ignore", UserWarning)  # about repeated triples and labels that no triple has
         return read_graph(folder)
 
 
@@ -130,9 +130,9 @@ def system(
     most_epochs: int | None = None,
     **settings: Any,
 ) -> training.Run:
-    """The run of a model on a graph of that name, in `folder`, which goes on if it is there.
+    """Run of a model on the named graph in `folder`, resumed if it is already there.
 
-    `most_epochs` cuts it short. `settings`, if there are any, take the place of the preset "small".
+    `most_epochs` stops the run early. `settings`, if not empty, replace the preset "small".
     """
     if model in RULES:
         if not folder.is_dir():
@@ -150,7 +150,7 @@ def system(
 
 
 def of_test(trained: Trained, graph: KnowledgeGraph) -> dict[str, float]:
-    """`METRICS` of the test set."""
+    """`METRICS` on the test set."""
     wanted = [metrics.metric(metric) for metric in METRICS]
     ranks = evaluation.ranks(trained, graph)
     found = metrics.evaluate(metrics.tasks_of(ranks)[0], wanted, ties=[metrics.Ties.REALISTIC], level=None)
@@ -160,7 +160,7 @@ def of_test(trained: Trained, graph: KnowledgeGraph) -> dict[str, float]:
 def _trained(
     name: str, model: str, graph: KnowledgeGraph, seed: int, config: Config
 ) -> tuple[dict[str, Any], pl.DataFrame]:
-    """(the row, the training path) of a run, trained unless it is there."""
+    """(the row, the training path) of a run, which is trained unless it is there."""
     done = system(name, model, graph, seed, config.runs / name / model / str(seed), config.most_epochs)
     row = {"graph": name, "model": model, "seed": seed} | of_test(done.trained, graph)
     best = done.path.filter(pl.col("step") == done.step)
@@ -169,7 +169,7 @@ def _trained(
 
 
 def draw(paths: pl.DataFrame, out: Path) -> list[Path]:
-    """Validation MRR of one model against the time of training, a colour a graph, a line a seed."""
+    """Plots validation MRR of one model against training time, a colour for each graph."""
     with figure(1, 1, (5, 3.4)) as (fig, axis):
         for colour, (name, part) in zip(COLOURS, _by(paths, "graph"), strict=False):
             for i, (_, line) in enumerate(_by(part.drop_nulls("valid_mrr"), "seed")):
@@ -193,7 +193,7 @@ def _by(table: pl.DataFrame, column: str) -> Iterator[tuple[Any, pl.DataFrame]]:
 
 
 def _asked(graphs: list[str], models: list[str] | None) -> tuple[tuple[str, str], ...]:
-    """Pairs of graph and model; without models all on small graphs, and one on the others."""
+    """Pairs of graph and model; by default all models on small graphs, and one model on the rest."""
     small = [*(name for name, kind in MODELS.items() if "small" in kind.presets), *RULES]
     for name in models or ():
         if name not in small:
@@ -202,20 +202,26 @@ def _asked(graphs: list[str], models: list[str] | None) -> tuple[tuple[str, str]
 
 
 def main(
-    data: Annotated[Path | None, typer.Option(envvar="OWKG_DATA", help="Folder of the graphs.")] = None,
-    graph: Annotated[list[Graph] | None, typer.Option(help="Repeat for several. Without: all.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(envvar="OWKG_DATA", help="Folder of the graphs; default OWKG_DATA.")
+    ] = None,
+    graph: Annotated[
+        list[Graph] | None, typer.Option(help="Name of a graph; repeatable. Default: all.")
+    ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Repeat for several. Without: every model on Nations, UMLS and Kinships, ComplEx and rules "
-            "on others."
+            help="Name of a model; repeatable. Default: every model on Nations, UMLS and Kinships, and "
+            "ComplEx and rules on the rest."
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of a graph and model, from seed 0 on.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Number of runs of each graph and model, from seed 0.")
+    ] = 3,
     out: Out = Path("out"),
     quick: Quick = False,
 ) -> None:
-    """What models reach on small benchmarks, trained here: mean and deviation over seeds."""
+    """Trains models on small benchmarks and prints mean and standard deviation over seeds."""
     writable_folder(out)
     known = [name for name in GRAPHS if name != FAMILIES] if data else [FAMILIES]
     chosen = [str(one) for one in dict.fromkeys(graph or (["nations"] if quick and data else known))]
@@ -233,7 +239,7 @@ def main(
         for row in table.to_dicts()
     ]
     printed(f"Mean of {seeds} seeds", ["graph", "model", *METRICS, "sd of mrr", "seconds"], cells)
-    if quick:  # some epochs of one model are no figure
+    if quick:  # a few epochs of one model do not make a figure
         return
     # One model: the one that is trained on all graphs, or the only one.
     drawn = min(paths["model"].unique(), key=lambda name: (name != FEW[0], name))

@@ -1,10 +1,10 @@
-"""Unbiased sampled evaluation beside full evaluation and beside sampled negatives at the same cost.
+"""Unbiased sampled evaluation, compared with full evaluation and with sampled negatives at the same cost.
 
 A model is ranked in full once. Then many seeds of `owkg.evaluation.sampled` are replayed from the lists of
-candidates that score higher: bias, error, how often an interval of the sampling error alone holds the metric
-of full evaluation, and how often that of both errors does when queries are drawn with replacement. Beside
-it, at the same number of scores a task: uniform negatives as they are; ranks scaled up to all candidates; the
-most likely distribution of ranks (expectation-maximisation).
+candidates that score higher. The table has bias, error, how often the interval of the sampling error alone
+contains the metric of full evaluation, and how often the interval of both errors does when queries are drawn
+with replacement. At the same number of scores a task, it also has three baselines: uniform negatives as they
+are; ranks scaled up to all candidates; and the most likely distribution of ranks (expectation-maximisation).
 
     python simulations/unbiased_evaluation.py --run runs/complex --kg data/fb15k237 --seeds 10000 --out out
     python simulations/unbiased_evaluation.py --quick --out out
@@ -47,14 +47,14 @@ _ITERATIONS = 100
 
 
 class Lists(NamedTuple):
-    """The ranking tasks of one side, by relation and query, and which candidates score higher.
+    """Ranking tasks of one side, by relation and query, with the candidates that score higher.
 
     Attributes:
-        rank: among typical candidates, [tasks].
-        query, batch: numbers, [tasks].
-        others: how many candidates that are not typical score higher, [tasks].
-        ids: which, one task after the other.
-        typical: how many candidates are typical, [tasks].
+        rank: rank among typical candidates, [tasks].
+        query, batch: number of the query and of the batch, [tasks].
+        others: number of non-typical candidates that score higher, [tasks].
+        ids: ids of these candidates, one task after another.
+        typical: number of typical candidates, [tasks].
     """
 
     rank: Float[np.ndarray, "tasks"]
@@ -66,7 +66,7 @@ class Lists(NamedTuple):
 
 
 def lists_of(trained: Trained, graph: KnowledgeGraph, typical: TypicalCandidates, side: str) -> Lists:
-    """Full filtered evaluation of the test triples of a side, ties counted for the answer."""
+    """Full filtered evaluation of the test triples of one side, with ties counted for the answer."""
     facts, triples = joined_splits(graph, list(graph.splits)), graph.splits["test"]
     entity, relation, _ = query_ids(triples, side)
     entity, relation, answer = query_ids(triples[np.lexsort((entity, relation))], side)
@@ -97,7 +97,7 @@ def lists_of(trained: Trained, graph: KnowledgeGraph, typical: TypicalCandidates
 def replayed(
     sides: list[Lists], chances: list[np.ndarray], weights: list[Weight], size: int, rng: np.random.Generator
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
-    """(summary of each metric; the same of queries drawn with replacement; share of others looked at)."""
+    """(summary by metric, summary for queries drawn with replacement, share of non-typical scores)."""
     edges = block_edges(size)
     parts: list[list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = [[] for _ in weights]
     looked = 0.0
@@ -129,7 +129,7 @@ def replayed(
 
 
 def _drawn(query: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """(tasks of as many queries, drawn with replacement; the number of the copy that each is of)."""
+    """(tasks of queries drawn with replacement, as many as there are; which copy each task belongs to)."""
     begin, size = np.searchsorted(query, np.arange(query[-1] + 1)), np.bincount(query)
     chosen = np.sort(rng.integers(len(size), size=len(size)))
     copy = np.repeat(np.arange(len(chosen)), size[chosen])
@@ -149,7 +149,7 @@ def _first(own: Lists, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
         if len(some):
             at = order[own.ids[begin : ends[high - 1]]]
             place[some] = np.minimum.reduceat(at, ends[some] - own.others[some] - begin)
-        # Sums of exponentials: sorted uniform numbers.
+        # Normalised sums of exponentials are sorted uniform numbers.
         sums = np.cumsum(rng.standard_exponential(size + 1))
         sums[:-1] /= sums[-1]
         sums[-1] = np.inf
@@ -160,7 +160,7 @@ def _first(own: Lists, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
 def run(
     sides: list[Lists], size: int, share: float, seeds: int, rng: np.random.Generator
 ) -> tuple[pl.DataFrame, float]:
-    """A row each metric and method: full, mean, bias, errors, coverage; and the scores, as a share of all."""
+    """(a row for each metric and method, share of all scores that is computed)."""
     weights = weights_named(METRICS)
     chances = [reach_chances(weights, own.rank, block_edges(size), share / 2) for own in sides]
     found, looked, bounds = [], [], []
@@ -204,7 +204,7 @@ def run(
 def baselines(
     weight: Weight, rank: np.ndarray, size: int, negatives: int, rng: np.random.Generator, trials: int = 10
 ) -> dict[str, np.ndarray]:
-    """Estimates of some trials from uniform negatives: as they are, ranks scaled up, and most likely."""
+    """Estimates from uniform negatives for some trials: as they are, ranks scaled up, and most likely."""
     grid = _grid(size)
     drawn = np.arange(negatives + 1)
     chance = stats.hypergeom.pmf(drawn[:, None], size - 1, grid[None] - 1, negatives)
@@ -224,27 +224,30 @@ def baselines(
 
 
 def _grid(size: int) -> np.ndarray:
-    """Ranks: all up to 200, then ever fewer."""
+    """Grid of ranks: all ranks up to 200, then ever fewer."""
     return np.unique(np.append(np.arange(1, min(200, size) + 1), np.geomspace(1, size, 600).astype(int)))
 
 
 def main(
     run_folder: Annotated[
-        Path | None, typer.Option("--run", metavar="RUN", help="Folder that owkg train wrote; with --kg.")
+        Path | None,
+        typer.Option("--run", metavar="RUN", help="Run folder written by owkg train. Needs --kg."),
     ] = None,
-    kg: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of its graph.")] = None,
+    kg: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the graph that --run was trained on.")
+    ] = None,
     share: Annotated[
         list[float] | None,
-        typer.Option(help="Share of the other scores; repeatable. 0.01 and 0.02 when absent."),
+        typer.Option(help="Share of the non-typical scores to compute; repeatable. Default: 0.01 and 0.02."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=2, help="That are replayed.")] = 1000,
+    seeds: Annotated[int, typer.Option(min=2, help="Number of seeds to replay.")] = 1000,
     seed: Seed = 0,
     out: Out = Path("out"),
     quick: Quick = False,
 ) -> None:
-    """Unbiased sampled evaluation against full evaluation and sampled negatives."""
+    """Compares unbiased sampled evaluation with full evaluation and with sampled negatives."""
     if (run_folder is None) != (kg is None):
-        raise ArgumentError("kg", "and `run` must be given together, or neither.")
+        raise ArgumentError("kg", "and `run` must be given together, or both left out.")
     writable_folder(out)
     if run_folder is not None and kg is not None:
         scorer = of_run(run_folder, kg, "best", "error")

@@ -40,14 +40,12 @@ TURNS = {
 REST: dict[str, int] = {
     "CONTRIBUTING.md": 4,
     "README.md": 5,
-    "benchmarks": 80,
     "docs": 171,
     "notebooks": 32,
     "owkg/auditing": 102,
     "owkg/cli": 98,
     "owkg/report": 28,
     "owkg/terminal": 10,
-    "simulations": 154,
 }
 
 

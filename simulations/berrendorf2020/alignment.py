@@ -1,10 +1,11 @@
-"""Berrendorf et al. (2020), section 5: what a smaller test alignment does to each metric.
+"""Berrendorf et al. (2020), section 5: the effect of a smaller test alignment on each metric.
 
-GCN-Align is trained with more and more pairs of zh_en of DBP15k, on several random splits, and each model is
-ranked on smaller and smaller parts of its test pairs (Figure 3). MR and Hits@k improve with every pair that
-leaves the test, though the model stays the same; AMRI does not. Beside it, random embeddings without a graph,
-the degrees of matched entities (Figure 4), and the correlation of an entity's degree with the length of its
-untrained embedding. Without DBP15k, two views of a made-up world stand in.
+GCN-Align is trained with growing numbers of pairs of zh_en of DBP15k, on several random splits, and each
+model is ranked on shrinking parts of its test pairs (Figure 3). MR and Hits@k improve with every pair that
+leaves the test set, though the model stays the same; AMRI does not. The script also measures random
+embeddings without a graph, the degrees of matched entities (Figure 4), and the correlation between an
+entity's degree and the length of its untrained embedding. Without DBP15k, it uses two views of a generated
+world.
 
     python -m simulations.berrendorf2020 alignment --out out
 """
@@ -36,13 +37,13 @@ TRAINED, RAW = "gcn-align", "raw"
 
 @dataclass(frozen=True)
 class Study:
-    """What is trained and tested.
+    """Settings of training and testing.
 
     Attributes:
         train_pairs: numbers of training pairs; 0 convolves random embeddings.
-        test_pairs: numbers of test pairs; a model is tested on as many as are left.
-        splits: random splits.
-        dim, steps: of the training.
+        test_pairs: numbers of test pairs; a model is tested on every number that its split has left.
+        splits: number of random splits.
+        dim, steps: dimension and steps of the training.
     """
 
     train_pairs: tuple[int, ...] = (0, 1500, 3000, 4500, 7500)
@@ -56,7 +57,7 @@ QUICK = Study(train_pairs=(0, 300), test_pairs=(50, 100, 200, 400), splits=2, di
 
 
 def two_views(seed: int) -> align.Alignment:
-    """A closed world of families seen twice, each time without three of ten facts, under other names."""
+    """A closed world of families seen twice, under different names, each time without three of ten facts."""
     graph = closed_graph(sample_people(num_trees=10, max_tree_size=80, seed=seed), ontology("published"))
     facts, random = graph.splits["train"], np.random.default_rng(seed)
     views: list[KnowledgeGraph] = []
@@ -70,14 +71,15 @@ def two_views(seed: int) -> align.Alignment:
 
 
 def one_split(data: align.Alignment, study: Study, split: int, train_pairs: int, model: str) -> pl.DataFrame:
-    """The metrics of one model on each number of test pairs of a split."""
+    """Metrics of one model on each number of test pairs of a split."""
     pairs = len(data.train) + len(data.test)
     own = align.split_pairs(data, train_pairs / pairs, split)
     config = align.Config(dim=study.dim, steps=study.steps, seed=split)
     left, right = (align.train_gcn if model == TRAINED else align.initial_embeddings)(own, config)
     rows = []
     for count in (n for n in study.test_pairs if n <= len(own.test)):
-        # The last pairs, whatever the model trains on: the same ones for all models of this split.
+        # The last pairs, so that all models of this split are tested on the same pairs, whatever they train
+        # on.
         part = own._replace(test=own.test[-count:])
         values = owkg.evaluate(align.rank_embeddings(part, left, right), METRICS, ci=None)
         rows += [
@@ -88,7 +90,7 @@ def one_split(data: align.Alignment, study: Study, split: int, train_pairs: int,
 
 
 def run(data: align.Alignment, study: Study, folder: Path) -> pl.DataFrame:
-    """The metrics of all models; each is kept in `folder`, from which the same call goes on."""
+    """Metrics of all models; each is kept in `folder`, from which the same call resumes."""
     said = json.dumps(asdict(study) | {"left": data.left.num_entities, "right": data.right.num_entities})
     asked = [(TRAINED, n) for n in study.train_pairs] + [(RAW, 0)]
     jobs = [(split, n, model) for split in range(study.splits) for model, n in asked]
@@ -98,7 +100,9 @@ def run(data: align.Alignment, study: Study, folder: Path) -> pl.DataFrame:
             path = folder / f"{model}_{train_pairs}_{split}.parquet"
             if path.is_file():
                 if pl.read_parquet_metadata(path).get("study") != said:
-                    raise ValueError(f"{path}: is of another study; choose another folder for the results.")
+                    raise ValueError(
+                        f"{path}: belongs to another study; choose another folder for the results."
+                    )
                 tables.append(read_parquet(path))
             else:
                 tables.append(one_split(data, study, split, train_pairs, model))
@@ -120,7 +124,7 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def effect(table: pl.DataFrame) -> pl.DataFrame:
-    """Each metric on a model's smallest and largest test, and the change, in deviations between splits."""
+    """Each metric on a model's smallest and largest test; the change in deviations between splits."""
     keys = ["model", "train_pairs", "metric"]
     few, most = pl.col("test_pairs").arg_min(), pl.col("test_pairs").arg_max()
     mean, deviation = pl.col("mean"), pl.col("deviation")
@@ -136,12 +140,12 @@ def effect(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def degrees(graph: KnowledgeGraph) -> np.ndarray:
-    """Triples in which each entity appears."""
+    """Number of triples in which each entity appears."""
     return np.bincount(graph.splits["train"][:, [0, 2]].ravel(), minlength=graph.num_entities)
 
 
 def correlations(data: align.Alignment, dim: int, seed: int) -> pl.DataFrame:
-    """Spearman correlations: length of untrained embeddings and degree; degrees of matched entities."""
+    """Spearman correlations: length of untrained embeddings with degree; degrees of matched entities."""
     random = np.random.default_rng(seed)
     degree = np.concatenate([degrees(data.left), degrees(data.right)])
     table = random.standard_normal((len(degree), dim)) / np.sqrt(dim)
@@ -159,7 +163,7 @@ def correlations(data: align.Alignment, dim: int, seed: int) -> pl.DataFrame:
 
 
 def draw(table: pl.DataFrame, data: align.Alignment, out: Path) -> None:
-    """Metrics against the number of test pairs; degrees of matched entities."""
+    """Plots metrics against the number of test pairs, and degrees of matched entities."""
     kinds = table.select("model", "train_pairs").unique(maintain_order=True).rows()
     shown = ("mr", "hits@1", "hits@10", "amri")
     with figure(1, len(shown), (11, 2.9), sharex=True) as (fig, axes):
@@ -190,32 +194,32 @@ def main(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Two graphs and their pairs, as in DBP15k.",
-            show_default="dbp15k/zh_en under OWKG_DATA; where it is not set, a made-up world",
+            help="Folder of two graphs and their pairs, as in DBP15k.",
+            show_default="dbp15k/zh_en under OWKG_DATA; if it is not set, a generated world",
         ),
     ] = None,
     out: Out = Path("out"),
     quick: Quick = False,
     splits: Annotated[
-        int | None, typer.Option(min=2, help="Random splits.", show_default="5; 2 quick")
+        int | None, typer.Option(min=2, help="Number of random splits.", show_default="5; 2 quick")
     ] = None,
     seed: Seed = 0,
 ) -> None:
     """Metrics of entity alignment against the number of test pairs (Figures 3 and 4, correlations).
 
-    Cut short, the same command goes on where it stopped.
+    If the command is interrupted, run it again and it resumes where it stopped.
     """
     writable_folder(out)
     folder = data if data is not None else None if quick else data_folder("dbp15k", "zh_en")
     given: dict[str, Any] = {} if splits is None else {"splits": splits}
     if folder is None:
         pairs, study = two_views(seed), Study(**asdict(QUICK) | given)
-        print("a made-up world of families, seen twice")
+        print("a generated world of families, seen twice")
     else:
         pairs, study = align.read_alignment(folder), Study(**(asdict(QUICK) if quick else {}) | given)
     there, most = len(pairs.train) + len(pairs.test), max(study.train_pairs) + min(study.test_pairs)
     if most > there:
-        what = folder or "the made-up world"
+        what = folder or "the generated world"
         raise ValueError(f"{what}: must hold at least {most:,} pairs, got {there:,}.")
     runs = run(pairs, study, writable_folder(out / "alignment_runs"))
     table = summary(runs)

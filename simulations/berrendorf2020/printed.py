@@ -1,4 +1,4 @@
-"""Every number that Berrendorf et al. (2020) print, beside ours."""
+"""Every number that Berrendorf et al. (2020) print, compared with ours."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ TABLE1 = {
         "MuRP": ("167", "97.7"),
     },
 }
-"""MR and AMRI in percent, by data set with its folder, and model."""
+"""MR and AMRI in percent, by data set with its folder, and by model."""
 
 _ENTITIES = {"WN18RR": "~45k", "FB15k-237": "~15k"}
 _ALIGNMENT = {
@@ -41,11 +41,11 @@ _ALIGNMENT = {
     "AMRI in percent without message passing": "-0.0025",
     "its standard deviation": "0.8068",
 }
-"""Of section 5: random draws, under settings that are not printed."""
+"""Printed values of section 5: random draws, under settings that are not printed."""
 
 
 def candidates(graph: KnowledgeGraph, *, filtered: bool = True) -> np.ndarray:
-    """The number of candidates of each test triple on both sides, filtered by all splits, [2 triples]."""
+    """Number of candidates of each test triple on both sides, filtered by all splits, [2 triples]."""
     facts, test = np.concatenate(list(graph.splits.values())), graph.splits["test"]
     if not filtered:
         return np.full(2 * len(test), graph.num_entities)
@@ -54,8 +54,8 @@ def candidates(graph: KnowledgeGraph, *, filtered: bool = True) -> np.ndarray:
 
 
 def cells(data: Path) -> Iterator[Cell]:
-    """The printed numbers of the text and of Table 1, whose AMRI follow from their MR."""
-    # The graph of Figure 1: entities a, b, c, d, relations r, s.
+    """Printed numbers of the text and of Table 1, whose AMRI follow from their MR."""
+    # The graph of Figure 1: entities a, b, c, d and relations r, s.
     toy = known_answers([[1, 0, 0], [0, 1, 1], [0, 1, 2], [0, 1, 3]], "tail", num_entities=4, num_relations=2)
     yield Cell("Figure 1, largest rank", "2", int(num_candidates(toy, [[0, 1, 1]])[0]))
     yield Cell("section 2.3, MR by chance of 20 candidates", "10", _read(1, 1, 20, "mr").expectation)
@@ -81,7 +81,7 @@ def cells(data: Path) -> Iterator[Cell]:
 
 
 def _alignment(data: Path) -> list[float]:
-    """What `_ALIGNMENT` has, by GCN-Align's own weights of messages."""
+    """Values for the rows of `_ALIGNMENT`, computed with GCN-Align's own weights of messages."""
     pairs = align.read_alignment(data / "dbp15k" / "zh_en")
     tests = {name: both for name, *both in correlations(pairs, align.Config().dim, 0).iter_rows()}
     indices = []
@@ -96,6 +96,6 @@ def _alignment(data: Path) -> list[float]:
 
 
 def _read(best: int, worst: int, number: int, name: str, ties: Ties = Ties.EXACT) -> Estimate:
-    """A metric of one task."""
+    """Estimate of a metric from one task."""
     ranked = tasks([best], [worst], candidates=number)
     return evaluate(ranked, [metric(name)], ties=[ties], level=None)[ties][name]

@@ -1,8 +1,8 @@
-"""Table 1 of Berrendorf et al. (2020): models by mean rank and by AMRI, trained here or of your own.
+"""Table 1 of Berrendorf et al. (2020): models by mean rank and by AMRI, trained here or your own.
 
-The mean rank grows with the number of entities, so that it cannot be compared between graphs; AMRI can. On
-each graph the six models stand in the order of their AMRI, with the printed values where the paper has the
-graph.
+The mean rank grows with the number of entities, so that it cannot be compared between graphs; AMRI can. For
+each graph, the table lists the six models in the order of their AMRI, with the printed values if the paper
+has the graph.
 
     python -m simulations.berrendorf2020 table1 --quick --out out
     python -m simulations.berrendorf2020 table1 --kg data/wn18rr --ranks a.parquet --ranks b.parquet --out out
@@ -32,10 +32,11 @@ _METRICS = ("mr", "amri")
 
 
 def table_1(sets: Sequence[DataSet]) -> pl.DataFrame:
-    """Mean rank and AMRI in percent, with 95 % intervals over queries and the values that are printed.
+    """Mean rank and AMRI in percent, with 95 % intervals over queries, and the printed values.
 
-    Columns: data, model, seeds, mr, mr_low, mr_high, amri, amri_low, amri_high, printed_mr, printed_amri.
-    With several seeds, the values are of all their ranks together, and the intervals of the first seed.
+    The columns are data, model, seeds, mr, mr_low, mr_high, amri, amri_low, amri_high, printed_mr and
+    printed_amri. With several seeds, a value covers the ranks of all seeds, and an interval covers the first
+    seed only.
     """
     rows = []
     for one in sets:
@@ -64,9 +65,9 @@ def _number(text: str | None) -> float | None:
 def main(
     kg: Graphs = None, ranks: Tables = None, seeds: Seeds = None, out: Out = Path("out"), quick: Quick = False
 ) -> None:
-    """Table 1: mean rank and AMRI of the paper's six models, of your rank tables or trained here.
+    """Table 1: mean rank and AMRI of the paper's six models, from your rank tables or trained here.
 
-    Cut short, the same command goes on where it stopped.
+    If the command is interrupted, run it again and it resumes where it stopped.
     """
     folder = writable_folder(out / "berrendorf2020")
     table = table_1(data_sets(SYSTEMS, kg or (), ranks or (), seeds, quick, folder))

@@ -1,1 +1,1 @@
-"""How far implied full-test metrics are from the true ones on closed worlds: what of an audit to believe."""
+"""Errors of implied full-test metrics on closed worlds: how far to trust an audit."""

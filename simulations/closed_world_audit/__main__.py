@@ -29,8 +29,8 @@ Quick = Annotated[
     bool,
     typer.Option(
         "--quick",
-        help="A quarter of the training steps and four checkpoints of a run, for a first look; worlds and "
-        "tables go to closed_worlds_quick in the folder for the results.",
+        help="Train a quarter of the steps and keep four checkpoints of a run: a first look. Worlds and "
+        "tables go to closed_worlds_quick in the folder of the results.",
     ),
 ]
 
@@ -62,14 +62,13 @@ def calibrate(
 def check(
     out: Out = Path("out"), quick: Quick = False, scheduler: Scheduler = None, workers: Workers = None
 ) -> None:
-    """Intervals and probabilities of an audit on families that its errors were not fitted to.
+    """Coverage of an audit's intervals and probabilities, on families that its errors were not fitted to.
 
-    Each group of worlds is judged by errors that are fitted to the other groups, without the configurations
-    that all its settings have: of every pair at least one is new. The published worlds are judged by the
-    errors of owkg audit, and so is which values are refuted.
+    Each group of worlds is judged by errors fitted to the other groups, without the configurations that all
+    settings of the group have, so that at least one configuration of every pair is new. The published worlds
+    (under OWKG_DATA) are judged by the errors of owkg audit, and so are the values that it calls impossible.
 
-    The published worlds are those under OWKG_DATA. Writes audit_coverage.csv, audit_intervals.csv,
-    audit_probabilities.csv and audit_boxes.csv.
+    Writes audit_coverage.csv, audit_intervals.csv, audit_probabilities.csv and audit_boxes.csv.
     """
     known = published()
     if not len(known):
@@ -117,14 +116,18 @@ def check(
     save_table(said, out / "audit_probabilities.csv")
     for name in list(pairs)[:2]:
         upper = said.filter(pl.col("tenth") >= 5, group=name).drop("group")
-        printed(f"orders: said and right ({name})", upper.columns, [_cells(row) for row in upper.iter_rows()])
+        printed(
+            f"orders: stated and true probability ({name})",
+            upper.columns,
+            [_cells(row) for row in upper.iter_rows()],
+        )
     held = of_boxes(pl.concat(boxes))
     save_table(held, out / "audit_boxes.csv")
     of_pairs = pl.concat(certified)
     some = of_pairs.filter("covered")
     line(
         f"{len(some):,} of {len(of_pairs):,} orders by MRR are certified against more facts than are missing."
-        f" The full test turns {some['reversed'].sum():,} of these, and {of_pairs['reversed'].sum():,} of all"
+        f" The full test reverses {some['reversed'].sum():,} of these, {of_pairs['reversed'].sum():,} of all"
     )
     printed(
         f"facts chosen by a model, correlations known to {WIDTH:g}",
@@ -134,11 +137,12 @@ def check(
 
 
 def uneven(out: Out = Path("out"), quick: Quick = False) -> None:
-    """Intervals of an audit where the missing rate differs between queries; ten minutes on two cores.
+    """Intervals of an audit when the missing rate differs between queries; ten minutes on two cores.
 
-    Facts go missing alike, by rates of queries, entities or relations, more of larger or smaller queries,
-    more of unpopular answers, or by the choice of a model, in block-structured and power-law graphs and in
-    families. The audit is told the sparsity, and nothing of the rates. Writes audit_unevenness.csv.
+    Facts go missing at one rate; by rates of queries, entities or relations; more from larger or smaller
+    queries; more for unpopular answers; or by the choice of a model. Worlds are block-structured graphs,
+    power-law graphs and families. The audit knows the sparsity but not the rates. Writes
+    audit_unevenness.csv.
     """
     folder = worlds_folder(out, quick)
     parts = []

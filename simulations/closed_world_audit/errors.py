@@ -1,4 +1,4 @@
-"""Errors of implied full metrics, fitted to checkpoints that are known in full."""
+"""Errors of implied full metrics, fitted to checkpoints whose full metrics are known."""
 
 import numpy as np
 import polars as pl
@@ -7,31 +7,32 @@ from scipy import optimize, special
 from owkg.auditing.calibration import difference_error, scale
 from simulations.closed_world_audit.points import METRICS
 
-# Full metrics below it say nothing: chance.
+# Full metrics below this value are ignored, because they are about chance level.
 LEAST = 0.02
-# Share of checkpoints of worlds and models left out that intervals of 95 % are made to hold.
+# Share of left-out checkpoints (of other worlds and models) that 95 % intervals are widened to contain.
 HELD = 0.96
-# Of the errors of two models together, by which a difference errs.
+# Components of the error of a difference, as shares of the combined error of the two models.
 SHARES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-# Root mean square below which errors are rounding.
+# Root mean square below which an error is rounding.
 _EXACT = 1e-6
 
 
 def calibration(rows: pl.DataFrame) -> pl.DataFrame:
-    """Errors by metric, fitted to checkpoints that are known in full.
+    """Errors by metric, fitted to checkpoints whose full metrics are known.
 
-    The root mean square of full less implied, over 2 sqrt(full (1 - full)), is a power of the missing
-    answers of a query: least squares of logarithms over worlds, sparsities and averages. The error is that
-    times what makes `HELD` of the checkpoints lie within 1.96 of it when their families and their model are
-    left out. The error of a difference is a scale mixture of normals with standard deviations of `SHARES` of
-    both errors; the mixture weights have maximum likelihood, given the orders of all pairs.
+    The root mean square of full minus implied, divided by 2 sqrt(full (1 - full)), is modelled as a power of
+    the number of missing answers of a query, fitted by least squares of logarithms over worlds, sparsities
+    and averages. The standard error is this value, inflated so that +-1.96 standard errors cover `HELD` of
+    the checkpoints whose families and model are left out of the fit. The error of a difference is a scale
+    mixture of normals whose standard deviations are `SHARES` of both errors together; the mixture weights
+    have maximum likelihood, given the orders of all pairs.
 
     Args:
-        rows: as of `points`, facts missing independently.
+        rows: table from `points`, with facts missing independently.
 
     Returns:
-        A row each metric and share: error, of one missing answer; power; the most that were missing; share
-        and mixture weight.
+        A row for each metric and share: error at one missing answer; power; largest number of missing
+        answers; share and mixture weight.
     """
     parts = []
     for metric in METRICS:
@@ -42,7 +43,7 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
         law = {"error": error, "power": power, "most_missing": round(own["lost"].to_numpy().max(), 2)}
         part = pl.DataFrame({"metric": metric} | law | {"share": SHARES, "mixture_weight": 0.0})
         both = difference_error(metric, pairs["lost_first"].to_numpy(), first, second, part)
-        # Each world counts alike, however many pairs it has.
+        # Each world has the same total weight, however many pairs it has.
         of_world = pairs.select(1 / pl.len().over("setting", "density")).to_series().to_numpy()
         weights = _mixture_weights((first - second) / both, is_right(pairs), of_world)
         parts.append(part.with_columns(mixture_weight=weights, checkpoints=pl.lit(len(own))))
@@ -50,12 +51,12 @@ def calibration(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _law(rows: pl.DataFrame) -> tuple[float, float]:
-    """The error at one missing answer of a query and the power of that number, of one metric."""
+    """Error of one metric at one missing answer per query, and the power of the number of missing answers."""
     told = rows["implied"].to_numpy()
     ratio = np.abs(rows["full"].to_numpy() - told) / scale(told)
     label = pl.concat_str("setting", "density", "asked", "average", separator="/")
     tests, test = np.unique(rows.select(label).to_series().to_numpy(), return_inverse=True)
-    # Worlds of a setting are of the same families.
+    # Worlds of one setting have the same families.
     families, family = np.unique(rows["setting"].to_numpy(), return_inverse=True)
     models, model = np.unique(rows["model"].to_numpy(), return_inverse=True)
     log_lost = np.log(rows["lost"].to_numpy())
@@ -85,12 +86,12 @@ def _law(rows: pl.DataFrame) -> tuple[float, float]:
 
 
 def _mixture_weights(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The mixture weights of `SHARES` of maximum likelihood, which is concave on the simplex.
+    """Maximum-likelihood mixture weights of `SHARES`; the likelihood is concave on the simplex.
 
     Args:
-        units: implied differences, in errors of both.
-        right: as of `is_right`.
-        weight: of each difference.
+        units: implied differences, divided by the combined error of both models.
+        right: values from `is_right`.
+        weight: weight of each difference.
     """
     units, right, weight = _binned(units, right, weight / weight.sum())
     by_share = special.ndtr(units[:, None] / np.array(SHARES))
@@ -118,16 +119,16 @@ def _mixture_weights(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -
 
 
 def _binned(units: np.ndarray, right: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Millions of differences as some thousand, a thousandth apart: units, mean of right, and weight."""
+    """Millions of differences binned at a width of one thousandth: units, mean of right, and weight."""
     place, row = np.unique(np.arcsinh(units / 0.01).round(3), return_inverse=True)
     of_bin = np.bincount(row, weight)
     return 0.01 * np.sinh(place), np.bincount(row, weight * right) / of_bin, of_bin
 
 
 def pairs_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """Pairs of checkpoints of different models on one test, the first ahead as implied.
+    """Pairs of checkpoints of different models on one test; the first is ahead by the implied metric.
 
-    Those whose implied metrics are equal are left out: neither order is said.
+    Pairs with equal implied metrics are left out, because they imply no order.
     """
     parts = []
     keys = ("setting", "density", "asked", "average", "metric")
@@ -153,6 +154,6 @@ def pairs_of(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def is_right(pairs: pl.DataFrame) -> np.ndarray:
-    """1 where the first is better on the full test, 0 where the second is, one half where they are equal."""
+    """1 if the first model is better on the full test, 0 if the second is, one half if they are equal."""
     first, second = (pairs[f"full_{which}"].to_numpy() for which in ("first", "second"))
     return (1 + np.sign(first - second)) / 2

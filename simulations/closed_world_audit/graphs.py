@@ -1,4 +1,4 @@
-"""Closed worlds that are not families: graphs of blocks, and graphs whose degrees follow a power law."""
+"""Closed worlds other than families: block graphs, and graphs whose degrees follow a power law."""
 
 from collections.abc import Callable
 
@@ -6,20 +6,20 @@ import numpy as np
 
 from owkg.kg import KnowledgeGraph
 
-# Answers of a query in a power-law graph: at least so many, and at most this share of the entities.
+# Answers of a query in a power-law graph: smallest number, and largest share of the entities.
 _LEAST, _LARGEST = 2.0, 0.15
 
 
 def block_graph(
     entities: int, relations: int, blocks: int, seed: int, density: tuple[float, float], joined: float
 ) -> KnowledgeGraph:
-    """A graph of blocks of entities: a relation joins all of one block to most of another.
+    """Graph of blocks of entities: a relation joins all entities of one block to most of another.
 
     Args:
-        entities, relations, blocks: how many.
-        seed: of all draws.
+        entities, relations, blocks: numbers of each.
+        seed: seed of all draws.
         density: parameters of the Beta distribution of the share of facts that hold between two blocks.
-        joined: blocks that a block is joined to by a relation, on average.
+        joined: mean number of blocks that a relation joins to one block.
     """
     rng = np.random.default_rng([1, seed])
     of = rng.choice(blocks, size=entities, p=rng.dirichlet(np.full(blocks, 2.0)))
@@ -38,15 +38,16 @@ def block_graph(
 def power_law_graph(
     entities: int, relations: int, seed: int, exponent: float, features: int, noise: float, own: float
 ) -> KnowledgeGraph:
-    """A graph whose queries have Pareto distributed numbers of answers.
+    """Graph whose queries have Pareto distributed numbers of answers.
 
-    The answers to a query are the entities of the largest sums of popularity, match with the head, and noise.
+    The answers to a query are the entities with the largest sums of popularity, match with the head, and
+    noise.
 
     Args:
-        entities, relations: how many; half of the entities are heads of a relation.
-        seed: of all draws.
-        exponent: of the Pareto distribution.
-        features: of an entity, by which heads and tails match.
+        entities, relations: numbers of each; half of the entities are heads of a relation.
+        seed: seed of all draws.
+        exponent: exponent of the Pareto distribution.
+        features: number of features of an entity, by which heads and tails match.
         noise: scale of the noise.
         own: scale of the match.
     """

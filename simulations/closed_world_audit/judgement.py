@@ -1,4 +1,4 @@
-"""Intervals, probabilities of orders, identified sets and certificates beside the truth."""
+"""Intervals, probabilities of orders, identified sets and certificates, compared with the truth."""
 
 from itertools import permutations
 from typing import Any
@@ -17,16 +17,16 @@ from simulations.open_world.query_values import joined
 from simulations.open_world.record import Record
 from simulations.open_world.world import ClosedWorld
 
-# Sparsities at which certificates are put to the test.
+# Sparsities at which certificates are tested.
 FEW = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 
 
 def intervals(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFrame:
-    """The rows of checkpoints, with whether the interval of 95 % holds the full metric, and its width.
+    """Rows of checkpoints, and whether the 95 % interval contains the full metric, and its width.
 
     Args:
-        rows: as of `points`.
-        table: errors, as of `calibration`; None: those of owkg audit.
+        rows: table from `points`.
+        table: errors from `calibration`; None: the errors of owkg audit.
     """
     told, half = rows["implied"].to_numpy(), _half(rows, rows["implied"], table)
     low, high = np.clip(told - half, 0, 1), np.clip(told + half, 0, 1)
@@ -37,7 +37,7 @@ def intervals(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataF
 
 
 def _half(rows: pl.DataFrame, told: pl.Series, table: pl.DataFrame | None) -> np.ndarray:
-    """Half of the width of an interval of 95 % about full metrics that are implied."""
+    """Half of the width of a 95 % interval around implied full metrics."""
     half = np.empty(len(rows))
     for name in rows["metric"].unique():
         at = (rows["metric"] == name).to_numpy()
@@ -46,13 +46,13 @@ def _half(rows: pl.DataFrame, told: pl.Series, table: pl.DataFrame | None) -> np
 
 
 def coverage(told: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """How often intervals hold the full metric, their median width, and to which side they err.
+    """Coverage of the full metric by the intervals, their median width, and their bias.
 
-    `bias`: mean of full less implied. `above`: share of full metrics above their interval.
+    `bias` is the mean of full minus implied; `above` is the share of full metrics above their interval.
 
     Args:
-        told: of `intervals`.
-        by: columns.
+        told: table from `intervals`.
+        by: columns to group by.
     """
     off = pl.col("full") - pl.col("implied")
     return told.group_by(by, maintain_order=True).agg(
@@ -65,11 +65,11 @@ def coverage(told: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
 
 
 def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Every pair of checkpoints of different models: the probability of its order, and whether it is right.
+    """Pairs of checkpoints of different models: probability of their order, and whether it is right.
 
     Args:
-        rows: as of `points`, with their group.
-        table: errors, as of `calibration`; None: those of owkg audit.
+        rows: table from `points`, with the column group.
+        table: errors from `calibration`; None: the errors of owkg audit.
     """
     pairs, group = pairs_of(rows), rows.select("setting", "group").unique()
     parts = []
@@ -87,21 +87,22 @@ def ordered(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFra
 
 
 def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Probabilities of orders by tenths: the mean that is said, and the share that is right, with its error.
+    """Reliability of the probabilities of orders, by tenths: mean probability, share right, and its error.
 
-    Each world counts alike, however many pairs it has. The variance is over settings, whose worlds are of the
-    same families, and over configurations, which err much alike on all of them: that of the share when each
-    configuration in turn is left out with all its pairs, as a sum of squares (a jackknife that errs to the
-    large side, for a pair is left out with either of its two).
+    Each world has the same weight, however many pairs it has. The variance has two parts: over settings,
+    because their worlds share families, and over configurations, because each errs similarly in all settings.
+    The second part is a jackknife: each configuration in turn is left out with all its pairs, and the squared
+    changes of the share are summed. It errs to the large side, because a pair is left out with either of its
+    two configurations.
 
     Args:
-        pairs: of `ordered`.
+        pairs: table from `ordered`.
 
     Returns:
-        A row each metric and tenth. The error is null where there is one setting, or a configuration that all
-        pairs have.
+        A row for each metric and tenth. The error is null if there is only one setting, or a configuration
+        that all pairs have.
     """
-    # Each pair is told from both sides.
+    # Each pair counts from both sides.
     other = pairs.with_columns(*((1 - pl.col(key)).alias(key) for key in ("said", "right")))
     world, of_tenth, models = (
         ("metric", "setting", "density"),
@@ -119,7 +120,7 @@ def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
     found = cells.group_by(of_tenth, maintain_order=True).agg(
         pl.col("pairs", "weight", "said", "right").sum()
     )
-    # What a setting, or the pairs of a configuration, have of a tenth.
+    # Contribution of a setting, or of the pairs of a configuration, to a tenth.
     of_settings, of_models = (
         part.group_by(*of_tenth, "who")
         .agg(pl.col("weight", "right").sum())
@@ -157,11 +158,11 @@ def reliability(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def boxed(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFrame:
-    """The rows with a box, with whether the identified set with its error holds the full metric.
+    """Rows with a box: does the identified set, widened by its error, contain the full metric?
 
     Args:
-        rows: as of `points`, facts chosen by a model.
-        table: errors, as of `calibration`; None: those of owkg audit.
+        rows: table from `points`, with facts chosen by a model.
+        table: errors from `calibration`; None: the errors of owkg audit.
     """
     rows = rows.filter(pl.col("refuted") | pl.col("box_low").is_not_nan())
     low = rows["box_low"].to_numpy() - _half(rows, rows["box_low"], table)
@@ -175,14 +176,14 @@ def boxed(rows: pl.DataFrame, table: pl.DataFrame | None = None) -> pl.DataFrame
 
 
 def of_boxes(told: pl.DataFrame) -> pl.DataFrame:
-    """How often the identified set over a box that holds the true correlation holds the true full metric.
+    """Coverage of the true full metric by the identified set over a box that contains the true correlation.
 
-    `refuted`: share whose value no strength gives in the whole box; an audit says so, and implies none. All
-    else is of the others; `held_of_all` counts refuted ones as not held. `rmse`: of the full metric that the
-    true correlation implies.
+    `refuted` is the share of checkpoints whose value is impossible under the whole box; for these an audit
+    prints a note and implies no metric. `held_of_all` counts them as not covered, and all other columns leave
+    them out. `rmse` is the error of the full metric implied by the true correlation.
 
     Args:
-        told: of `boxed`.
+        told: table from `boxed`.
     """
     parts = []
     for name in METRICS:
@@ -213,20 +214,20 @@ def _rmse(errors: np.ndarray) -> float:
 def certificates(
     world: ClosedWorld, recorded: list[Record], seed: int = 0, sparsities: tuple[float, ...] = FEW
 ) -> pl.DataFrame:
-    """Worlds that miss fewer facts than a certificate needs: does the full test turn the order?
+    """Worlds that miss fewer facts than a certificate requires: does the full test ever reverse the ranking?
 
-    Of each pair of last checkpoints, facts go missing at random, and the worst ones: those on which the
-    second model does best beside the first.
+    For each pair of last checkpoints, facts go missing either at random or in the worst way: on the answers
+    where the first model gains most over the second.
 
     Args:
-        world: with records.
-        recorded: of its models.
-        seed: of the missing facts.
+        world: world of the records.
+        recorded: records of its models.
+        seed: seed of the missing facts.
         sparsities: shares of the answers that go missing.
 
     Returns:
-        A row each pair, sparsity and way (random or worst), by MRR over answers: certified, missing, covered
-        (fewer are missing than certified) and reversed (the full test turns the order).
+        A row for each pair, sparsity and way (random or worst), by MRR over answers: certified, missing,
+        covered (fewer are missing than certified) and reversed (the full test reverses the ranking).
     """
     full = joined(world, recorded)
     last = np.cumsum([len(one.step) for one in recorded]) - 1
@@ -249,7 +250,7 @@ def certificates(
 def _certificate(
     world: ClosedWorld, gain: np.ndarray, present: np.ndarray, ranks: np.ndarray, largest: np.ndarray
 ) -> dict[str, Any]:
-    """The certificate of one pair on one test, and what the full one says of the same queries."""
+    """Certificate of one pair on one test, and the order by the full test on the same queries."""
     query = world.query[present]
     asked, row = np.unique(query, return_inverse=True)
     place = np.arange(len(row)) - np.searchsorted(row, row)
@@ -260,7 +261,7 @@ def _certificate(
     lost = np.bincount(world.query[whole & ~present], minlength=world.num_queries)[asked]
     first = np.searchsorted(world.query, asked)
     none = np.zeros((2, len(asked), 0), np.int64)
-    # Beside the answer itself, candidates are those of the full test and the missing answers.
+    # In addition to the answer itself, candidates are the full test's candidates and the missing answers.
     beyond = np.ones((2, len(asked)), np.int64)
     pair = Pair(known, none, none, beyond, largest[first] - 1 + lost)
     weights = np.concatenate([[0.0], 1 / np.arange(1, max(pair.largest.max() + 2, ranks.max() + 1))])

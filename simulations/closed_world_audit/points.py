@@ -1,4 +1,4 @@
-"""Checkpoints on tests of every sparsity: the sparse metric, the implied full one, the true one."""
+"""Checkpoints on tests of every sparsity: sparse metric, implied full metric, and true full metric."""
 
 from collections.abc import Iterator
 
@@ -20,9 +20,9 @@ from simulations.script import data_folder
 METRICS = ("mrr", "hits@1", "hits@10", "p-mrr@1/2")
 AVERAGES = ("answers", "queries")
 SPARSITIES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
-# Of a box of correlations, about the true one.
+# Half width of the box of correlations around the true one.
 WIDTH = 0.05
-# Variance of a value over queries, as of very many: the true value is of these queries, so none belongs here.
+# Variance of a value over queries, tiny because the truth is about the same queries: no sampling error.
 _ALL_QUERIES = 1e-10
 
 
@@ -34,15 +34,15 @@ def points(
     *,
     chosen: bool = True,
 ) -> pl.DataFrame:
-    """Every checkpoint on tests of every sparsity: the sparse metric, the implied full one, the true one.
+    """Table of every checkpoint on tests of every sparsity: sparse, implied full and true full metric.
 
     Args:
-        name: of the setting.
-        worlds: with records.
-        labels: of the records.
-        seed: of the missing facts.
+        name: name of the setting.
+        worlds: worlds of the records.
+        labels: labels of the records.
+        seed: seed of the missing facts.
         chosen: whether facts also go missing by the choice of a model: the rows with a box of correlations,
-            which are looked at by the table of errors.
+            for which the table of errors is tested.
     """
     parts = []
     for world, recorded in worlds:
@@ -69,10 +69,10 @@ def points(
 def _present(
     world: ClosedWorld, chooser: np.ndarray, sparsity: float, seed: int
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Tests from which facts are missing at random, and chosen by a model of some noise."""
+    """Tests with facts missing at random, and tests whose missing facts a noisy model chose."""
     rng = np.random.default_rng([seed, round(sparsity * 100)])
     yield "independent", rng.uniform(size=len(world.query)) >= sparsity
-    # The model's worst answers of each query, with so much noise that its choice is a correlation.
+    # The model's worst answers of each query, with enough noise that its choice amounts to a correlation.
     place = np.lexsort((chooser, world.query))
     rank = np.empty(len(place))
     rank[place] = np.arange(len(place))
@@ -83,7 +83,7 @@ def _present(
 
 
 def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray, *, boxed: bool) -> pl.DataFrame:
-    """Of each checkpoint and metric, on the queries that keep an answer."""
+    """Row of each checkpoint and metric, over the queries that keep an answer."""
     low, high = thin(full, present)
     query = world.query
     asked = np.bincount(query[present], minlength=world.num_queries) > 0
@@ -135,9 +135,10 @@ def _measured(world: ClosedWorld, full: FullTest, present: np.ndarray, *, boxed:
 def _boxed(
     name: str, values: np.ndarray, answers: Answers, sparsity: float, rho: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """The least and the largest implied full metric, of correlations about each checkpoint's true one.
+    """Smallest and largest implied full metric over correlations around each checkpoint's true one.
 
-    As an audit of very many queries has them: where the value refutes the whole box, none is implied.
+    Computed as in an audit of very many queries: if the value is impossible under the whole box, none is
+    implied.
     """
     grid = np.round(np.linspace(-0.7, 0.7, 29), 3)
     seen = Observed(values, _ALL_QUERIES * np.eye(len(values)), answers)
@@ -162,7 +163,7 @@ def _by_query(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def published() -> pl.DataFrame:
-    """Checkpoints of the committed curves on the published worlds, as of `points`; MRR over queries."""
+    """Checkpoints of the committed curves on the published worlds, as in `points`; MRR over queries."""
     table = pl.read_csv(CURVES, glob=False)
     folder = data_folder("family_tree_published")
     parts = []

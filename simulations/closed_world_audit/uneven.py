@@ -1,4 +1,4 @@
-"""Intervals of full-test metrics where the missing rate is not the same for all queries."""
+"""Intervals of full-test metrics when the missing rate differs between queries."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,26 +27,28 @@ DEVIATIONS = (0.5, 1.0, 1.5)
 SPARSITIES = (0.2, 0.5, 0.8)
 _LABELS = ("ComplEx 32", "DistMult 32", "TransE 32", "RotatE 16")
 KINDS = ("edge", "query", "entity", "relation", "larger", "smaller", "popularity", "model")
-"""How facts go missing: all alike; by a rate of each query, of both entities, of the relation; more of larger
-or of smaller queries; more of unpopular answers; more of those that a model scores low."""
+"""Ways in which facts go missing: at one rate; by a rate of each query, of both entities, or of the relation;
+more from larger or from smaller queries; more for unpopular answers; more for answers that a model scores
+low.
+"""
 
 _FAMILIES = {
     "family 1": Setting(8, 80, 1, (0.95,), 1, _LABELS),
     "family 2": Setting(15, 100, 2, (0.9,), 14, _LABELS),
 }
-# Mean scores of the answers of a scorer, in deviations of one score.
+# Mean scores that a scorer gives to answers, in standard deviations of one score.
 _STRENGTHS = (2.0, 2.8, 3.6, 4.5, 5.5)
-# Full metrics below it are chance.
+# Full metrics below this value are about chance level.
 _LEAST = 0.02
-# How near to 0 a correlation counts as 0, and how near to the truth the stated one is.
+# Distance within which a correlation counts as 0, and half width of the stated range around the truth.
 NEAR = 0.05
 _CORRELATIONS = np.round(np.arange(-0.4, 0.401, 0.05), 2)
-# Queries that a test has at least.
+# Smallest number of queries of a test.
 _QUERIES = 100
 
 
 def uneven_worlds(out: Path, quick: bool) -> Iterator[tuple[str, ClosedWorld, list[Record]]]:
-    """The closed worlds by name, each with the records of its models, trained or read."""
+    """Yields the closed worlds by name, each with the records of its models, trained or read."""
     for number, (name, closed) in enumerate(GRAPHS.items()):
         setting = Setting(0, 0, 1, (0.9,), number + 1, _LABELS)
         place = name.replace(" ", "-")
@@ -58,13 +60,13 @@ def uneven_worlds(out: Path, quick: bool) -> Iterator[tuple[str, ClosedWorld, li
 def uneven_rows(
     name: str, world: ClosedWorld, recorded: list[Record], *, quick: bool, seed: int = 0
 ) -> Iterator[tuple[float, pl.DataFrame]]:
-    """What audits say on tests of every kind, deviation and sparsity, with the share that is done.
+    """Yields audits of tests of every kind, deviation and sparsity, with the share of the work that is done.
 
     Args:
-        name: of the world.
-        world, recorded: of `uneven_worlds`.
-        quick: one deviation and one sparsity.
-        seed: of the missing facts.
+        name: name of the world.
+        world, recorded: a world and its records from `uneven_worlds`.
+        quick: whether to use one deviation and one sparsity only.
+        seed: seed of the missing facts.
     """
     found = systems(world, recorded, seed)
     chooser = recorded[0].score[-1].astype(float)
@@ -83,11 +85,11 @@ def uneven_rows(
 
 
 class Systems(NamedTuple):
-    """The models of a world.
+    """Models of a world.
 
     Attributes:
-        full: their ranks on the full test.
-        trained: whether each is a trained model, and not a scorer.
+        full: ranks of the models on the full test.
+        trained: whether each model was trained; otherwise it is a scorer.
     """
 
     full: FullTest
@@ -95,10 +97,11 @@ class Systems(NamedTuple):
 
 
 def systems(world: ClosedWorld, recorded: list[Record], seed: int = 0) -> Systems:
-    """Three checkpoints of each trained model, and scorers that know nothing of a query but its answers.
+    """Three checkpoints of each trained model, and scorers that know only the answers of a query.
 
-    A scorer gives each candidate a normal score, and answers more than others. Whether it finds an answer has
-    no correlation with the number of answers, while the answers to one query share what they compete with.
+    A scorer gives each candidate a normal score, and a higher mean to answers. Whether it retrieves an answer
+    has no correlation with the number of answers, but the answers to one query share their competing
+    candidates.
     """
     every = joined(world, recorded)
     lengths = [len(one.step) for one in recorded]
@@ -132,15 +135,15 @@ def systems(world: ClosedWorld, recorded: list[Record], seed: int = 0) -> System
 def present(
     world: ClosedWorld, chooser: np.ndarray, kind: str, deviation: float, sparsity: float, seed: int
 ) -> np.ndarray | None:
-    """Which answers a test has whose queries miss a share of them; None where no rates give that sparsity.
+    """Mask of the answers that a test of some sparsity has; None if no rates give that sparsity.
 
     Args:
-        world: that is asked.
-        chooser: the score of each answer, of the model that chooses.
-        kind: of `KINDS`.
+        world: world of the queries.
+        chooser: score of each answer by the model that chooses.
+        kind: one of `KINDS`.
         deviation: standard deviation of the logits of the missing rates.
-        sparsity: share of the answers to the queries that are asked.
-        seed: of the draws.
+        sparsity: share of missing answers over the queries that keep an answer.
+        seed: seed of the draws.
     """
     rng = np.random.default_rng([seed, KINDS.index(kind), round(10 * deviation), round(100 * sparsity)])
     query, size = world.query, np.bincount(world.query)
@@ -152,7 +155,8 @@ def present(
         asked = (np.bincount(query, ~missing) > 0)[query]
         return missing, (missing & asked).sum() / max(asked.sum(), 1) - sparsity
 
-    # Where all but few queries lose every answer, fewer of those to asked ones are missing: the first level.
+    # At levels where most queries lose all answers, the sparsity of the rest falls again; take the first
+    # level.
     levels = np.linspace(-8, 8, 65)
     enough = next((level for level in levels if gone(level)[1] >= 0), None)
     if enough is None:
@@ -168,7 +172,7 @@ def present(
 def _effect(
     world: ClosedWorld, chooser: np.ndarray, kind: str, size: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """What the logit of each answer's missing rate has of its own, of unit variance."""
+    """Effect of each answer on the logit of its missing rate, with unit variance."""
     query, (head, relation, tail) = world.query, world.triples.T
     if kind == "query":
         return rng.normal(size=len(size))[query]
@@ -197,10 +201,11 @@ def _standard(values: np.ndarray) -> np.ndarray:
 
 
 def measured(world: ClosedWorld, found: Systems, there: np.ndarray) -> list[dict[str, Any]]:
-    """What an audit says of each system on a test, and the truth.
+    """An audit of each system on a test, and the truth.
 
-    The sparsity is stated, and the correlation as 0; and once more as known to `NEAR`. The missing rates are
-    taken to be those of all queries alike, or within the range of an audit that is told nothing of them.
+    The audit is told the sparsity and a correlation of 0, and once more a correlation known to `NEAR`. The
+    missing rates are either the same for all queries, or within the range of an audit that knows nothing of
+    them.
     """
     full, query = found.full, world.query
     low, high = thin(full, there)
@@ -266,7 +271,7 @@ def _told(
     rho: np.ndarray,
     near: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of the full-test interval of each system, over correlations within `near` of its own."""
+    """Ends of the full-test interval of each system, over correlations within `near` of its own."""
     each = [observed(value, weight, answers._replace(unevenness=one)) for one in unevenness]
     effective = float(weight.sum() ** 2 / (weight @ weight))
     errors = np.sqrt(np.diag(each[0].sampling)).tolist()
@@ -285,13 +290,13 @@ def _told(
 
 
 def cells(rows: pl.DataFrame) -> pl.DataFrame:
-    """How often intervals hold the full metric, by world, kind, deviation, metric and average.
+    """Coverage of the full metric by the intervals, by world, kind, deviation, metric and average.
 
-    `independent` counts the systems whose true correlation is within `NEAR` of 0. For these, `impossible` is
-    the share to which the true sparsity is called impossible, `held` and `width` are of the intervals of an
-    audit that is told the sparsity alone, `held_even` and `width_even` of one that is told that all queries
-    have one missing rate. `held_known` and `width_known` are of all systems, if the audit is told the
-    correlation to `NEAR`.
+    `independent` counts the systems whose true correlation is within `NEAR` of 0. For these systems,
+    `impossible` is the share for which the audit calls the true sparsity impossible; `held` and `width`
+    describe the intervals of an audit that knows only the sparsity, `held_even` and `width_even` those of an
+    audit that is also told that all queries have one missing rate. `held_known` and `width_known` describe
+    all systems, with an audit that knows the correlation to `NEAR`.
     """
     near = pl.col("correlation").abs() <= NEAR
     return rows.group_by("world", "missing", "deviation", "metric", "average", maintain_order=True).agg(

@@ -17,14 +17,14 @@ from simulations.open_world.world import ClosedWorld, read_worlds
 
 
 class Setting(NamedTuple):
-    """Closed worlds and the models that are trained on them.
+    """Closed worlds of one kind, and the models that are trained on them.
 
     Attributes:
-        trees, size: families, and people of each at most; 0 where the world is not of families.
-        min_answers: of a query.
-        densities: of the facts that train or are known.
-        seed: of families, samples and training.
-        labels: of the models.
+        trees, size: number of families, and most people in a family; 0 if the world is not made of families.
+        min_answers: smallest number of answers of a query.
+        densities: shares of the facts that train or are known.
+        seed: seed of families, samples and training.
+        labels: labels of the models.
     """
 
     trees: int
@@ -44,7 +44,7 @@ _FIRST, _SECOND, _THIRD, _FOURTH = (
 
 
 def _drawn(number: int) -> Setting:
-    """A setting that nobody chose, of two densities; its last model is one that others have as well."""
+    """A randomly drawn setting of two densities; its last model is one that other settings have as well."""
     rng = np.random.default_rng([20, number])
     people, trees = rng.uniform(800, 2600), int(np.exp(rng.uniform(np.log(5), np.log(30))))
     densities = np.sort(rng.choice(np.arange(50, 100, 5), 2, replace=False))[::-1] / 100
@@ -88,14 +88,14 @@ GROUPS = {
         "lineages": Setting(5, 320, 8, (0.9,), 27, (*_THIRD, "RotatE 32")),
         "outposts": Setting(10, 100, 1, (0.6,), 28, (*_THIRD, "ComplEx 32")),
     },
-    # The families of 18 have no query of so many answers.
+    # The families of seed 18 are left out, because no query of theirs has that many answers.
     "fourth": {f"drawn-{number:02d}": _drawn(number) for number in range(24) if number != 18},
 }
-"""Worlds by group: each has families of its own, and configurations that no earlier one has."""
+"""Worlds by group; each has its own families, and configurations that no earlier group has."""
 
 
 def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration, ...]:
-    """Small models, looked at along the way."""
+    """Small models, recorded during training."""
     sampled = {
         "training_loop": "negatives",
         "loss": "logistic",
@@ -140,7 +140,7 @@ def configurations(labels: tuple[str, ...], quick: bool) -> tuple[Configuration,
 def trained(
     name: str, setting: Setting, out: Path, *, quick: bool, place: Where | None = None
 ) -> list[tuple[ClosedWorld, list[Record]]]:
-    """The worlds of a setting with the records of its models, trained on a cluster or here, or read."""
+    """Worlds of a setting with the records of its models, trained on a cluster or here, or read."""
 
     def families() -> KnowledgeGraph:
         from family_tree import closed_graph, ontology, sample_people
@@ -160,7 +160,7 @@ def trained_on(
     quick: bool,
     place: Where | None = None,
 ) -> list[tuple[ClosedWorld, list[Record]]]:
-    """As `trained`, on worlds sampled from the graph that `closed` makes where they are not there yet."""
+    """The records of `trained`, on worlds sampled from the graph of `closed` unless they exist already."""
     from owkg.sampling import sample, write_worlds
 
     folder = out / "worlds" / name
@@ -190,14 +190,14 @@ def trained_on(
 
 
 def worlds_folder(out: Path, quick: bool) -> Path:
-    """The folder of worlds and runs under `out`; of quick ones their tables too."""
+    """Folder of worlds and runs under `out`; with `quick`, also of their tables."""
     return out / ("closed_worlds_quick" if quick else "closed_worlds")
 
 
 def all_trained(
     out: Path, quick: bool, scheduler: str | None, workers: int | None
 ) -> Iterator[tuple[str, str, tuple[str, ...], list[tuple[ClosedWorld, list[Record]]]]]:
-    """Group, name, models and trained worlds of every setting."""
+    """Yields group, name, models and trained worlds of every setting."""
     writable_folder(out)
     folder = worlds_folder(out, quick)
     place = where(scheduler, workers)
@@ -214,5 +214,5 @@ def all_trained(
 
 
 def shared(settings: dict[str, Setting]) -> list[str]:
-    """The configurations that every setting of a group has."""
+    """Configurations that every setting of a group has."""
     return sorted(set.intersection(*(set(setting.labels) for setting in settings.values())))

@@ -1,4 +1,4 @@
-"""Errors of annotators, an expert on a part, and several looks: coverage with and without what they need."""
+"""Coverage under annotator errors, with an expert on a part, and at several looks, naive and corrected."""
 
 import warnings
 from pathlib import Path
@@ -31,20 +31,20 @@ _EQUAL = 1e-12
 
 
 class _Counted:
-    """Shares of intervals that hold the truth, and their widths."""
+    """Shares of intervals that contain the truth, and their widths."""
 
     def __init__(self) -> None:
         self.held: dict[tuple[str, str], list[float]] = {}
         self.width: dict[tuple[str, str], list[float]] = {}
 
     def add(self, how: str, metric: str, low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> None:
-        """The intervals of the systems in one draw."""
+        """Adds the intervals of the systems in one draw."""
         hold = (low <= truth + _EQUAL) & (truth <= high + _EQUAL)
         self.held.setdefault((how, metric), []).append(float(hold[:SYSTEMS].mean()))
         self.width.setdefault((how, metric), []).append(float(np.median((high - low)[:SYSTEMS])))
 
     def rows(self, **said: str) -> list[dict[str, str | float]]:
-        """A row a way and metric."""
+        """A row for each method and metric."""
         return [
             said | {"how": how, "metric": metric, "coverage": float(np.mean(held))}
             | {"width": float(np.median(self.width[how, metric]))}
@@ -53,7 +53,7 @@ class _Counted:
 
 
 def with_errors(made: World, fp: float, fn: float, replays: int, seed: int) -> list[dict[str, str | float]]:
-    """100 queries judged with errors: as they are, corrected by known rates, and by 200 gold items."""
+    """100 queries judged with errors: uncorrected, corrected by known rates, or by 200 gold items."""
     people, truth = made
     proxy, size = free_proxy(people), len(people.queries)
     chosen = measures(_METRICS, DEPTH)
@@ -69,7 +69,7 @@ def with_errors(made: World, fp: float, fn: float, replays: int, seed: int) -> l
         said = np.where(drawn, np.where(wrong, 1 - truth, truth), people.label).astype(np.int8)
         seen = [random.binomial(_GOLD, p) / _GOLD for p in (fp, fn)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of rates that make intervals wide
+            warnings.simplefilter("ignore", UserWarning)  # about rates that make intervals wide
             gold = ErrorRates(seen[0], seen[1], _GOLD, _GOLD)
         for one in chosen:
             own, true = ready[one.name], truths[one.name]
@@ -77,7 +77,7 @@ def with_errors(made: World, fp: float, fn: float, replays: int, seed: int) -> l
             counted.add("as judged", one.name, plain.low, plain.high, true)
             for how, of in (("known rates", rates), ("200 gold items", gold)):
                 if one.name == "Success@10" and of.fp > 0.05:
-                    continue  # refused
+                    continue  # at such rates the correction raises an error
                 noise = _noise(own, made, said, sample, of)
                 got = of_queries(own, people, corrected(people, said, of), sample, noise=noise)
                 counted.add(how, one.name, got.low, got.high, true)
@@ -89,7 +89,7 @@ def _noise(own: Prepared, made: World, said: np.ndarray, sample: Sample, of: Err
 
 
 def with_an_expert(made: World, error: float, replays: int, seed: int) -> list[dict[str, str | float]]:
-    """200 queries judged with errors, the first 50 by an expert too, who makes none."""
+    """200 queries judged with errors, the first 50 of them also by an expert without errors."""
     people, truth = made
     proxy, size, n = free_proxy(people), len(people.queries), 2 * _QUERIES
     chosen = measures(_OF_EXPERTS, DEPTH)
@@ -117,7 +117,7 @@ def with_an_expert(made: World, error: float, replays: int, seed: int) -> list[d
 
 
 def with_looks(made: World, looks: tuple[int, ...], replays: int, seed: int) -> dict[str, str | float]:
-    """The share of draws of which an interval of RR@10 misses the truth at some look."""
+    """Share of draws in which an interval of RR@10 misses the truth at some look."""
     people, truth = made
     size, proxy = len(people.queries), free_proxy(people)
     (of,) = measures("rr", DEPTH)
@@ -146,12 +146,14 @@ def with_looks(made: World, looks: tuple[int, ...], replays: int, seed: int) -> 
 
 def annotators(
     *,
-    replays: Annotated[int, typer.Option(min=1, help="Draws of each setting; 40 with --quick.")] = 1000,
+    replays: Annotated[
+        int, typer.Option(min=1, help="Number of draws of each setting; 40 with --quick.")
+    ] = 1000,
     quick: Quick = False,
     seed: Seed = 0,
     out: Out = Path("out"),
 ) -> None:
-    """Coverage where annotators err, where an expert judges a part again, and at several looks."""
+    """Coverage when annotators err, when an expert judges a part again, and at several looks."""
     writable_folder(out)
     made = world("clustered", "edge", queries=300 if quick else 2000, seed=seed)
     replays = min(replays, 40) if quick else replays

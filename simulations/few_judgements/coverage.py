@@ -1,4 +1,4 @@
-"""Coverage and width: every world, kind of missing answers, design and size."""
+"""Coverage and width for every world, kind of missing answers, design and size."""
 
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -16,17 +16,17 @@ from simulations.few_judgements.replays import DESIGNS, replayed, sizes_of
 from simulations.few_judgements.worlds import KINDS, WORLDS, world
 from simulations.script import Out, Quick, Seed, save_figure, save_table
 
-# In the popular world answers are missing by popularity.
+# In the popular world, answers are already missing by popularity.
 SETTINGS = [
     *((name, "edge") for name in WORLDS),
     *(("clustered", kind) for kind in KINDS if kind not in ("edge", "popularity")),
 ]
 QUERIES, CANDIDATES = (20, 50, 100, 400), (100, 200, 400, 800)
-_BLOCK = 250  # replays after which what is found is kept
+_BLOCK = 250  # replays after which results are saved
 
 
 class Setting(NamedTuple):
-    """What is replayed together."""
+    """The replays that belong together: world, kind of missing answers, design and size."""
 
     world: str
     missing: str
@@ -36,7 +36,7 @@ class Setting(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Name of the setting's file."""
         return "-".join(str(part).replace(" ", "_").replace(",", "") for part in self)
 
 
@@ -63,7 +63,7 @@ class _Task(NamedTuple):
 
 
 def found_in(folder: Path, of: list[Setting], replays: int, seed: int, workers: int = 1) -> pl.DataFrame:
-    """The rows of all settings, replayed in blocks that are read where a folder has them."""
+    """Rows of all settings, replayed in blocks; blocks that the folder already has are read."""
     tasks = [
         _Task(
             one,
@@ -101,7 +101,7 @@ def _holds(file: Path, replays: int) -> bool:
 
 
 def together(blocks: pl.DataFrame) -> pl.DataFrame:
-    """Blocks of the same setting as one row; of medians the means."""
+    """Merges the blocks of one setting into one row; medians become the mean of the medians."""
     weight = pl.col("replays") / pl.col("replays").sum()
     keys = [*Setting._fields, "metric", "target"]
     means = {name: (pl.col(name) * weight).sum() for name in ("coverage", "width", "judgements")}
@@ -114,7 +114,7 @@ def together(blocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """By design, kind of target and size: mean, tenth percentile and least coverage; width by plain width."""
+    """Summary by design, target and size: mean, tenth percentile and minimum of coverage; relative width."""
     kind = pl.when(pl.col("target").str.contains("-")).then(pl.lit("difference")).otherwise(pl.lit("single"))
     return (
         rows.group_by("design", kind.alias("of"), "drawn", maintain_order=True)
@@ -131,7 +131,7 @@ def summary(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw(rows: pl.DataFrame, out: Path) -> list[Path]:
-    """Coverage against size, and width against judgements, by design."""
+    """Plots coverage against size, and width against judgements, by design."""
     single = rows.filter(~pl.col("target").str.contains("-"), queries=rows["queries"].max())
     with figure(1, 2, (8, 3.2)) as (fig, (left, right)):
         for colour, design in zip(COLOURS, DESIGNS, strict=False):
@@ -175,7 +175,7 @@ def _ticks(axis: Any, at: list[float]) -> None:
 
 
 def shown(frame: pl.DataFrame, **more: Any) -> None:
-    """Prints a table whole."""
+    """Prints a whole table."""
     with pl.Config(tbl_rows=-1, tbl_cols=-1, tbl_width_chars=120, float_precision=3,
                    tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, **more):  # fmt: skip
         print(frame)
@@ -183,15 +183,20 @@ def shown(frame: pl.DataFrame, **more: Any) -> None:
 
 def coverage(
     *,
-    replays: Annotated[int, typer.Option(min=1, help="Draws of each setting; 60 with --quick.")] = 2000,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that replay at the same time.")] = 1,
+    replays: Annotated[
+        int, typer.Option(min=1, help="Number of draws of each setting; 60 with --quick.")
+    ] = 2000,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Number of processes that replay at the same time.")
+    ] = 1,
     quick: Quick = False,
     seed: Seed = 0,
     out: Out = Path("out"),
 ) -> None:
     """Coverage and width of all designs, in four worlds and five kinds of missing answers.
 
-    Blocks of 250 draws are kept in OUT/few_judgements: cut short, the same command goes on.
+    Blocks of 250 draws are kept in OUT/few_judgements. If the command is interrupted, run it again and it
+    resumes.
     """
     folder = writable_folder(out) / "few_judgements"
     folder.mkdir(exist_ok=True)

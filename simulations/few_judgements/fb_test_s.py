@@ -1,4 +1,4 @@
-"""FB-Test-S: how many sampled judgements give what 12,570 did (Zhou et al. 2022)."""
+"""FB-Test-S: how many sampled judgements give the result of 12,570 judgements (Zhou et al. 2022)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,20 +22,20 @@ from simulations.script import Out, Quick, Seed, save_table
 from simulations.zhou2022.published import S, read_study
 
 Data = Annotated[
-    Path | None, typer.Option(envvar="OWKG_DATA", help="Folder that holds fb15k237, kgc_sparsity, wn18rr.")
+    Path | None, typer.Option(envvar="OWKG_DATA", help="Folder with fb15k237, kgc_sparsity, wn18rr.")
 ]
 _SAMPLED = (200, 400, 800)
-_BELOW = 5  # the depth of a pool, below which candidates are drawn
+_BELOW = 5  # depth of the pool; candidates are drawn below it
 _LEAST_BELOW = (200, 400, 800, 1600)
 
 
 def pool_share(
     depth: np.ndarray, positive: np.ndarray, known: int, n: int, replays: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of the share of missing answers of a pool, of draws of n candidates.
+    """Limits of the missing share of a pool, from draws of n candidates.
 
-    No lists are published, but the depth at which each candidate was pooled. A candidate at depth d is
-    guessed to be true with probability 1 / (1 + d), which sizes strata and is the covariate.
+    The lists are not published, only the depth at which each candidate was pooled. A candidate at depth d is
+    guessed to be true with probability 1 / (1 + d). This guess sizes the strata and is the covariate.
     """
     guess = 1 / (1 + depth)
     added = np.full((1, len(depth)), 1 / len(depth))
@@ -55,7 +55,7 @@ def pool_share(
 def count_below(
     positive: np.ndarray, depth: np.ndarray, n: int, replays: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of the number of true candidates, of draws of n in strata of the depth."""
+    """Limits of the number of true candidates, from draws of n in strata of the depth."""
     stratum = np.unique(depth, return_inverse=True)[1]
     sizes = np.bincount(stratum)
     counts = allocation(n, sizes, sizes / np.sqrt(1 + np.unique(depth)))
@@ -76,12 +76,12 @@ def _drawn(stratum: np.ndarray, counts: np.ndarray, random: np.random.Generator)
 
 
 def fb_test_s(data: Data = None, quick: Quick = False, seed: Seed = 0, out: Out = Path("out")) -> None:
-    """The share of missing answers of FB-Test-S, and those at depths 6 to 10, from some hundred judgements.
+    """Estimates the missing share of FB-Test-S and its true candidates at depths 6 to 10.
 
-    The judgements published with FB-Test-S-C are the population; those that a rule made are left out.
+    The population is the judgements published with FB-Test-S-C, without those that a rule made.
     """
     if data is None:
-        line("OWKG_DATA is not set, and there is no --data: FB-Test-S is left out")
+        line("OWKG_DATA is not set and --data is not given: FB-Test-S is left out")
         return
     writable_folder(out)
     study = read_study(data)

@@ -1,4 +1,4 @@
-"""Draws of one design, replayed: whether intervals hold the value of the completely judged pool."""
+"""Replayed draws of one design: do intervals contain the value of the completely judged pool?"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from simulations.few_judgements.worlds import DEPTH, SYSTEMS, World, judged_of_p
 MACRO = ("rr", "p@10", "ap", "ndcg", "success@1", "success@10")
 MICRO = ("mrr", "hits@10")
 FIRST = ("rr", "success@1", "success@10")
-_POOLED = 3  # the depth of a pool, below which candidates are drawn
+_POOLED = 3  # depth of the pool; candidates are drawn below it
 _EQUAL = 1e-12
 
 
@@ -28,9 +28,9 @@ class Replay(NamedTuple):
     """One draw.
 
     Attributes:
-        found: of each metric by name: lower and upper limits of the targets, and the widths of a plain
-            sample of queries, or None.
-        judgements: that it takes.
+        found: for each metric by name, lower and upper limits of the targets, and the widths of a plain
+            sample of queries or None.
+        judgements: number of judgements that the draw takes.
     """
 
     found: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]
@@ -41,9 +41,9 @@ class Design(NamedTuple):
     """A design to be replayed.
 
     Attributes:
-        truths: of each metric, the values that intervals should hold.
-        names: of each metric, its targets.
-        replay: a random generator to one draw.
+        truths: for each metric, the values that intervals should contain.
+        names: for each metric, the names of its targets.
+        replay: function from a random generator to one draw.
     """
 
     truths: dict[str, np.ndarray]
@@ -52,7 +52,7 @@ class Design(NamedTuple):
 
 
 def replayed(design: Design, replays: int, seed: int) -> pl.DataFrame:
-    """A row for each metric and target: share of intervals that hold the truth, median widths, judgements."""
+    """A row for each metric and target: coverage of the truth, median widths, judgements."""
     random = np.random.default_rng(seed)
     draws = [design.replay(random) for _ in range(replays)]
     rows: list[dict[str, Any]] = []
@@ -79,14 +79,13 @@ def _whole(made: World, chosen: tuple[Measure, ...]) -> dict[str, np.ndarray]:
 def of_whole_queries(
     made: World, n: int, *, micro: bool = False, proxy: Probabilities | None = None
 ) -> Design:
-    """Whole queries; for micro metrics in strata of their known answers.
+    """Design of whole queries; for micro metrics, in strata of their known answers.
 
     Args:
         made: the world.
-        n: drawn queries.
-        micro: whether micro metrics are asked for.
-        proxy: probabilities that take the place of the free proxy, and are not fitted again; None: the free
-            one, which is.
+        n: number of drawn queries.
+        micro: whether micro metrics are estimated.
+        proxy: probabilities that replace the free proxy and are not refitted; None: the free proxy, refitted.
     """
     people, truth = made
     size = len(people.queries)
@@ -120,7 +119,7 @@ def of_whole_queries(
 
 
 def of_random_prefixes(made: World, n: int) -> Design:
-    """Prefixes of lists, judged to a random depth or to the first relevant answer."""
+    """Design of list prefixes, judged to a random depth or to the first relevant answer."""
     people, truth = made
     size, proxy, reached = len(people.queries), free_proxy(people), reach(DEPTH)
     chosen = measures(FIRST, DEPTH)
@@ -142,7 +141,7 @@ def of_random_prefixes(made: World, n: int) -> Design:
 
 
 def of_single_candidates(made: World, n: int) -> Design:
-    """Single candidates: P@10, and the share of missing answers of the pool."""
+    """Design of single candidates: P@10, and the missing share of the pool."""
     people, truth = made
     proxy = free_proxy(people)
     base = draw(people, Asked(Unit.CANDIDATES, n), seed=0, proxy=proxy)
@@ -167,7 +166,7 @@ def of_single_candidates(made: World, n: int) -> Design:
 
 
 def of_candidates_below(made: World, n: int) -> Design:
-    """Candidates below a pool of depth 3, to depth 10: the number of true ones, as a share of the true."""
+    """Design of candidates below a pool of depth 3, to depth 10: true ones as a share of all true."""
     people, truth = made
     proxy = free_proxy(people)
     base = draw(people, Asked(Unit.BELOW, n), seed=0, proxy=proxy, below=_POOLED)
@@ -210,7 +209,7 @@ DESIGNS: dict[str, Callable[[World, int], Design]] = {
 def sizes_of(
     design: str, made: World, queries: tuple[int, ...], candidates: tuple[int, ...]
 ) -> Iterator[int]:
-    """Numbers of units that a world has enough of."""
+    """Numbers of units that a world is large enough for."""
     of_queries_ = design in ("queries", "queries, strata", "prefixes")
     most = len(made.people.queries) if of_queries_ else len(made.people.unknown) // 3
     yield from (n for n in (queries if of_queries_ else candidates) if n < most)

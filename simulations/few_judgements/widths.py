@@ -1,4 +1,4 @@
-"""Widths: judgements at equal width, and widths that are planned."""
+"""Interval widths: judgements needed for equal width, and planned against realised widths."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,27 +21,29 @@ from simulations.few_judgements.replays import MACRO, of_whole_queries, replayed
 from simulations.few_judgements.worlds import DEPTH, World, truths_of, world
 from simulations.script import Out, Quick, Seed, save_table
 
-_USELESS = (20, 50, 200)  # queries of which a useless proxy is tried
+_USELESS = (20, 50, 200)  # numbers of queries at which a useless proxy is tried
 _PILOT, _METRICS = 30, ("rr", "p@10", "ap")
 _PLANNED = (("queries", "width"), ("queries", "width_pair"), ("prefixes", "width"), ("candidates", "width"))
 _DIFFERENCE = pl.col("target").str.contains("-")
 
-Table = Annotated[Path, typer.Option(help="few_judgements.csv, which the command coverage wrote.")]
+Table = Annotated[Path, typer.Option(help="few_judgements.csv, written by the command coverage.")]
 
 
 def _coverage_rows(path: Path) -> pl.DataFrame:
     if not path.is_file():
-        raise ArgumentError("table", f"must be the table of the command coverage, got {str(path)!r}.")
+        raise ArgumentError(
+            "table", f"must be the table that the command coverage writes, got {str(path)!r}."
+        )
     rows = read_text_table(path)[0]
     numbers = ("queries", "drawn", "coverage", "width", "plain", "judgements")
     return rows.with_columns(pl.col(name).cast(pl.Float64, strict=False) for name in numbers)
 
 
 def shares(rows: pl.DataFrame) -> list[tuple[str, str, float]]:
-    """Judgements at equal width as shares, where the width falls with the root of the judgements.
+    """Judgements at equal width as shares, because the width falls with the square root of the judgements.
 
     Returns:
-        (of what, against what, median share).
+        (compared design, baseline, median share).
     """
     whole = rows.filter(design="queries").with_columns(share=(pl.col("width") / pl.col("plain")) ** 2)
     found = []
@@ -53,7 +55,7 @@ def shares(rows: pl.DataFrame) -> list[tuple[str, str, float]]:
         own = rows.filter(~_DIFFERENCE, design=design, metric=metric)
         other = whole.filter(~_DIFFERENCE, metric=metric, drawn=50).select(*keys, w="width", j="judgements")
         both = own.join(other, on=keys)
-        # The number of judgements that is nearest to that of fifty whole queries.
+        # The number of judgements that is nearest to the number for fifty whole queries.
         near = (pl.col("judgements") - pl.col("j")).abs()
         both = both.filter(near == near.min().over(keys))
         share = (pl.col("width") / pl.col("w")) ** 2 * pl.col("judgements") / pl.col("j")
@@ -81,7 +83,7 @@ def equal_width(
     seed: Seed = 0,
     out: Out = Path("out"),
 ) -> None:
-    """Judgements that give intervals of the same width: designs and proxies against each other."""
+    """Compares designs and proxies by the judgements that give intervals of the same width."""
     writable_folder(out)
     rows = _coverage_rows(table)
     cells = [[what, against, f"{share:.2f}", f"{1 / share:.1f}"] for what, against, share in shares(rows)]
@@ -100,7 +102,7 @@ def equal_width(
 
 
 def planned(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Planned against realised widths: a row a world, metric, design, number of units and kind of target."""
+    """Planned and realised widths, by world, metric, design, number of units and kind of target."""
     kind = pl.when(_DIFFERENCE).then(pl.lit("width_pair")).otherwise(pl.lit("width")).alias("of")
     real = rows.group_by("world", "missing", "queries", "metric", "design", "drawn", kind).agg(
         realised=pl.col("width").median()
@@ -126,9 +128,9 @@ def planned(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def piloted(made: World, replays: int, seed: int) -> pl.DataFrame:
-    """Pilots of 30 queries: the width that was wished, what n by the pilot gave, and whether it held.
+    """Pilots of 30 queries: the wished width, the width with the n that the pilot plans, and whether it held.
 
-    Where no number of queries is enough by the pilot, all are judged.
+    If the pilot finds no number of queries sufficient, all queries are judged.
     """
     people, truth = made
     proxy = free_proxy(people)
@@ -156,7 +158,7 @@ def piloted(made: World, replays: int, seed: int) -> pl.DataFrame:
 
 
 def _of_drawn(pool: DrawnPool, judged: pl.DataFrame) -> pl.DataFrame:
-    """The judgements of what is drawn."""
+    """Judgements of the drawn part."""
     people, drawing = pool.people, pool.drawing
     asked = drawing.candidates(people, people.label, drawing.order()[0])
     return judged.filter(asked)
@@ -168,7 +170,7 @@ def plans(
     seed: Seed = 0,
     out: Out = Path("out"),
 ) -> None:
-    """Planned widths against those that draws gave; and numbers of queries planned by a pilot of 30."""
+    """Compares planned widths with the widths of draws, and plans numbers of queries by a pilot of 30."""
     writable_folder(out)
     both = planned(_coverage_rows(table), seed)
     save_table(both, out / "few_judgements_plans.csv")

@@ -1,9 +1,9 @@
-"""Worlds whose answers are all known, of which about half are known to the test set.
+"""Worlds whose answers are all known, and whose test set knows about half of them.
 
-Four systems answer the queries. Worlds: *independent* errors; *clustered* (systems share noise, queries and
-relations differ in difficulty); *popular* (popular answers are known more often); *power law* (few queries
-have most of the answers). In the clustered world answers are also missing by relation, by query (most or few
-of them), by popularity, or where the systems rank them low.
+Four systems answer the queries. Worlds: *independent* errors; *clustered* (systems share noise, and queries
+and relations differ in difficulty); *popular* (popular answers are known more often); *power law* (few
+queries have most of the answers). In the clustered world, answers are also missing by relation, by query
+(most or few of its answers), by popularity, or where the systems rank them low.
 """
 
 from itertools import combinations
@@ -27,8 +27,8 @@ class World(NamedTuple):
     """Queries, their pooled lists, and the truth.
 
     Attributes:
-        people: the population.
-        truth: of each candidate, 1 or 0.
+        people: the population of queries.
+        truth: 1 or 0 for each candidate.
     """
 
     people: Population
@@ -36,7 +36,7 @@ class World(NamedTuple):
 
 
 def world(name: str, kind: str, *, queries: int = 2000, known: float = 0.5, seed: int = 0) -> World:
-    """A world of four systems, of which the lists of ten answers are pooled."""
+    """A world of four systems whose lists of ten answers are pooled."""
     rng = np.random.default_rng(seed)
     relation = rng.integers(_RELATIONS, size=queries)
     alike = name == "independent"
@@ -89,14 +89,14 @@ def world(name: str, kind: str, *, queries: int = 2000, known: float = 0.5, seed
 
 
 def truths_of(of: Measure, made: World) -> np.ndarray:
-    """The metric of the completely judged pool, of systems and of pairs."""
+    """Metric of the completely judged pool, for systems and for pairs."""
     found = values(of, made.people, made.truth)
     whole = found.sum(1) / made.people.relevant(made.truth).sum() if of.micro else found.mean(1)
     return contrasts(SYSTEMS, pairs=True) @ whole
 
 
 def judged_of_prefixes(made: World, rows: np.ndarray, deep: np.ndarray) -> int:
-    """Judgements of drawn prefixes, each list down to its first relevant answer."""
+    """Number of judgements of drawn prefixes, each list down to its first relevant answer."""
     people, truth = made
     slot = people.slot[:, rows]
     seen = np.append(truth, 0.0)[slot]

@@ -1,10 +1,11 @@
-"""Rank metrics against the number of candidates, after Hoyt et al. (2022): what chance alone reads.
+"""Rank metrics against the number of candidates, after Hoyt et al. (2022): the chance level of each metric.
 
-Above: mean and standard deviation under random ranking, of as many tasks as candidates, and, where OWKG_DATA
-is set, the published points. Below: two models whose quality is the same whatever the number of candidates N,
-read plainly, as an index and as z. One knows 30 % of the answers and guesses the others: the index of every
-mean reads 0.3, whatever N. The other has ranks 1 + floor(u^4 N), u uniform: only the metrics of relative
-ranks, mr and gmr, settle; mrr and hits@10 keep falling, as at the top of the list they count absolute ranks.
+Top: mean and standard deviation of each metric under random ranking, with as many tasks as candidates, and
+the published points if OWKG_DATA is set. Bottom: two models whose quality does not depend on the number of
+candidates N, measured by the plain metric, its index and its z form. One model knows 30 % of the answers and
+guesses the rest: the index of every mean is 0.3, whatever N is. The other has ranks 1 + floor(u^4 N) with u
+uniform: only the metrics of relative ranks, mr and gmr, settle; mrr and hits@10 keep falling, because at the
+top of the list they count absolute ranks.
 
     python -m simulations.hoyt2022 chance-adjustment --quick --out out
 """
@@ -24,7 +25,7 @@ from simulations.hoyt2022.published import CLOSED, DRAWS, chance_levels, publish
 from simulations.script import Out, Quick, save_figure, save_table
 from simulations.yang2022.published import agreement
 
-# Each metric, and what its index is called.
+# Each metric, and the name of its index.
 METRICS = {
     "mr": "amri",
     "mrr": "amrr",
@@ -51,7 +52,7 @@ class Config:
     exponent: float = 4.0
 
     def candidates(self) -> list[int]:
-        """From 2 on, evenly in their logarithms."""
+        """Numbers of candidates from 2 on, evenly spaced in their logarithms."""
         return np.unique(np.geomspace(2, self.largest, self.points).round().astype(int)).tolist()
 
 
@@ -68,7 +69,7 @@ def models(config: Config, candidates: int) -> dict[str, Tasks]:
 
 
 def run(config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Chance levels, a row for each metric and N; readings, a row for each model, metric and N."""
+    """Chance levels, a row for each metric and N, and values, a row for each model, metric and N."""
     metrics = [metric(name) for m in OF_MODELS for name in (m, METRICS[m], f"z{m}")]
     levels, readings = [], []
     sizes = config.candidates()
@@ -83,12 +84,12 @@ def run(config: Config) -> tuple[pl.DataFrame, pl.DataFrame]:
                 ]
             update(done, len(sizes))
     columns = ["model", "metric", "candidates", "plain", "index", "z"]
-    # Where every rank is best, chance leaves nothing to adjust.
+    # Where every rank is the best one, chance leaves nothing to adjust.
     return pl.concat(levels), pl.DataFrame(readings, schema=columns, orient="row").fill_nan(None)
 
 
 def compared(published: pl.DataFrame) -> pl.DataFrame:
-    """The published levels beside ours, the same number of tasks and candidates."""
+    """The published levels next to ours with the same number of tasks and candidates."""
     rows = published.filter(pl.col("metric").is_in(list(METRICS)))
     own = chance_levels(METRICS, rows["candidates"].unique().sort().to_list())
     ours = own.rename({"expectation": "own_expectation", "variance": "own_variance"})
@@ -96,7 +97,7 @@ def compared(published: pl.DataFrame) -> pl.DataFrame:
 
 
 def print_agreement(table: pl.DataFrame) -> None:
-    """How far published and own levels are apart: relatively where computed, in standard errors if drawn."""
+    """Prints how far published and own levels differ: relatively if computed, in standard errors if drawn."""
     several = table.filter(pl.col("candidates") > 1).with_columns(
         mean=(pl.col("expectation") / pl.col("own_expectation") - 1).abs(),
         square=pl.when(pl.col("own_variance") > 0).then(
@@ -118,7 +119,7 @@ def print_agreement(table: pl.DataFrame) -> None:
 def draw(
     levels: pl.DataFrame, readings: pl.DataFrame, published: pl.DataFrame | None, config: Config, stem: Path
 ) -> None:
-    """Above: chance. Below: two models of fixed quality, plain, index, z."""
+    """Top: chance. Bottom: two models of fixed quality, by plain metric, index and z."""
     with figure(2, 3, (11, 6.6)) as (fig, axes):
         _draw_chance(levels, published, *axes[0, :2])
         _draw_models(readings, config, axes[1])
@@ -145,7 +146,7 @@ def _draw_chance(levels: pl.DataFrame, published: pl.DataFrame | None, mean: Any
 
 def _draw_models(readings: pl.DataFrame, config: Config, panels: Any) -> None:
     for model, style in STYLES.items():
-        # Lines that coincide show as stripes.
+        # Lines that coincide are drawn as stripes.
         for name, width in zip(OF_MODELS, (5.0, 3.0, 1.4, 1.2), strict=True):
             rows = readings.filter(pl.col("model") == model, pl.col("metric") == name)
             for panel, form in zip(panels, ("plain", "index", "z"), strict=True):
@@ -184,7 +185,7 @@ def _draw_legends(panel: Any, config: Config, published: bool) -> None:
 
 
 def main(out: Out = Path("out"), quick: Quick = False) -> None:
-    """Draws rank metrics against the number of candidates: by chance, and of models of one quality."""
+    """Draws rank metrics against the number of candidates: by chance, and for models of one quality."""
     writable_folder(out)
     published = published_chance()
     config = Config(largest=10**4, points=17) if quick else Config()

@@ -1,11 +1,12 @@
-"""The desiderata of Hoyt et al. (2022), Table 1, and PROBE's fixed pessimum, for every rank metric.
+"""Desiderata of Hoyt et al. (2022), Table 1, and the fixed pessimum of PROBE, checked on every rank metric.
 
-The paper asks them of the transformation f of a rank. An index or z metric has an f for each number of
-candidates N, and a median no mean of f. So here each is asked of the metric M of a few ranks among N:
+The paper states them for the transformation f of a rank. But an index or z metric has a different f for each
+number of candidates N, and a median is not a mean of f. So here each desideratum is checked on the metric M
+of a few ranks among N candidates:
 
 - fixed optimum: M of ranks 1 is the same for all N;
 - asymptotic pessimum: M of ranks N converges as N grows;
-- anti-monotonic: M rises whenever one rank, whichever, improves by one;
+- anti-monotonic: M rises whenever any one rank improves by one;
 - size invariant: the mean of M over random ranks is the same for all N;
 - fixed pessimum (PROBE, Property 2): M of ranks N is the same for all N.
 
@@ -25,18 +26,19 @@ from owkg.metrics.registry import OF_RANK_WEIGHTS, PLAIN
 
 DESIDERATA = ("fixed optimum", "asymptotic pessimum", "anti-monotonic", "size invariant", "fixed pessimum")
 
-# Each is above the cutoffs of the registry's examples.
+# Each number is above the cutoffs of the registry's examples.
 SIZES = (24, 30, 1000)
-# At logarithms k to base 2 of such N, differences tell whether readings converge.
+# Base-2 logarithms k of N; the differences between these N show whether values converge.
 _STEPS = ((15, 16), (19, 20))
-# Two answers to one query, and one to another.
+# Two answers to one query, and one answer to another query.
 _QUERIES = np.array([0, 0, 1])
 
 
 def registered() -> dict[str, Metric]:
-    """The example of every entry of the registry that says which ranks are better, and its adjusted forms.
+    """Example of every registry entry that says which ranks are better, and its adjusted forms.
 
-    Chance levels that are drawn have no exact desiderata: their metrics are here in the plain form alone.
+    Metrics whose chance levels are drawn have no exact desiderata, so they are here in their plain form
+    alone.
     """
     found = {}
     for entry in (*PLAIN, *OF_RANK_WEIGHTS):
@@ -52,7 +54,7 @@ def registered() -> dict[str, Metric]:
 
 
 def values(metrics: Iterable[Metric], ranks: Any, candidates: int) -> np.ndarray:
-    """Each metric of up to three ranks among so many candidates, [metrics]."""
+    """Each metric of up to three ranks among `candidates` candidates, [metrics]."""
     rank, wanted = np.asarray(ranks), list(metrics)
     same = np.ones(len(rank), np.int64)
     of = tasks(
@@ -63,7 +65,7 @@ def values(metrics: Iterable[Metric], ranks: Any, candidates: int) -> np.ndarray
 
 
 def better_by_one(candidates: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Three ranks, and the same with one of them better by one."""
+    """Pairs of three ranks, and the same ranks with one of them better by one."""
     for ranks in product((2, candidates), repeat=len(_QUERIES)):
         for i in range(len(ranks)):
             yield ranks, (*ranks[:i], ranks[i] - 1, *ranks[i + 1 :])
@@ -75,16 +77,16 @@ def _same(readings: Any) -> np.ndarray:
 
 
 def _converges(read: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Whether readings at N = 2^k do: k times their difference falls.
+    """Whether the values at N = 2^k converge: k times their difference must fall.
 
-    Of 1 / k, as slow as any here, it falls like 1 / k; of k, or ln N, it rises.
+    For 1 / k, as slow as any metric here, it falls like 1 / k; for k, or ln N, it rises.
     """
     early, late = (k * np.abs(read(2**k) - read(2**j)) for j, k in _STEPS)
     return late <= np.maximum(early, 1e-9)
 
 
 def desiderata(metrics: Iterable[Metric]) -> pl.DataFrame:
-    """Which metrics meet which of `DESIDERATA`: a row for each metric, a Boolean column for each."""
+    """Table of the desiderata that metrics meet: a row for each metric, a column for each desideratum."""
     wanted = list(metrics)
     # The normal cdf rises everywhere, but not in floating point.
     bare = [replace(m, adjustment=Adjustment.Z) if m.adjustment is Adjustment.CDF else m for m in wanted]
@@ -102,7 +104,7 @@ def desiderata(metrics: Iterable[Metric]) -> pl.DataFrame:
 
 
 def markdown(table: pl.DataFrame) -> str:
-    """The table of `desiderata`, metrics of the same marks in one row."""
+    """The table of `desiderata` as Markdown, with one row for all metrics that have the same marks."""
     rows = table.group_by(DESIDERATA, maintain_order=True).agg(pl.col("metric"))
     lines = [f"| {' | '.join(['metrics', *DESIDERATA])} |", "|---" * (1 + len(DESIDERATA)) + "|"]
     for row in rows.iter_rows(named=True):

@@ -1,4 +1,4 @@
-"""The printed numbers of Hoyt et al. (2022), and the published ones behind Figure 1, recomputed: `cells`."""
+"""Numbers printed by Hoyt et al. (2022), and the published values behind Figure 1, recomputed in `cells`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ TABLE_1 = {
     "anti-monotonic": "✗✓✗",
     "size invariant": "✗✗✗",
 }
-"""Which of MR, MRR and H_k meet a desideratum."""
+"""Whether MR, MRR and H_k meet each desideratum, as printed."""
 
 TABLE_4 = {
     "nations": ("14", "55", "1,592"),
@@ -26,7 +26,7 @@ TABLE_4 = {
     "fb15k237": ("14,505", "237", "272,115"),
     "wn18rr": ("40,559", "11", "86,835"),
 }
-"""Entities, relations and triples of train."""
+"""Numbers of entities, relations and training triples."""
 
 _PUBLISHED = {
     "amrr": ("adjusted_inverse_harmonic_mean_rank", "inverse_harmonic_mean_rank", 5, "H4"),
@@ -36,11 +36,11 @@ _PUBLISHED = {
     "zhits@10": ("z_hits_at_10", "hits_at_10", 4, "H5"),
     "zhits@1": ("z_hits_at_1", "hits_at_1", 4, "H5"),
 }
-"""The published column, that of the plain metric, digits to compare, and why they differ."""
+"""Published column, published column of the plain metric, digits to compare, and why they differ."""
 
 
 def _alike(name: str, rank: int, candidates: int) -> float:
-    """A metric of tasks of the same rank."""
+    """A metric of tasks that all have the same rank."""
     ranks = tasks(np.full(9, rank), candidates=candidates)
     return evaluate(ranks, [metric(name)], ties=[Ties.EXACT], level=None)[Ties.EXACT][name].value
 
@@ -48,7 +48,7 @@ def _alike(name: str, rank: int, candidates: int) -> float:
 def _text(data: Path) -> Iterator[Cell]:
     yield Cell("footnote 2, candidates", "1,001", None, "of a benchmark that is not at hand")
     yield Cell("footnote 2, entities", "80M", None, "of a benchmark that is not at hand")
-    # Its first digit is right; that the share is below it is not.
+    # The printed first digit is right, but the share is not below the printed number.
     yield Cell("footnote 2, share of the entities is below", "1e-5", 1001 / 80e6, "H7")
     most = 1000
     least, largest = ([_alike(name, rank, most) for name in ("amr", "ahmr", "agmr")] for rank in (1, most))
@@ -101,7 +101,7 @@ def cells(data: Path) -> Iterator[Cell]:
     """Every printed number, and the published values behind Figure 1.
 
     Args:
-        data: the folder of the published data.
+        data: folder of the published data.
     """
     yield from _text(data)
     yield from _table_1()

@@ -1,4 +1,4 @@
-"""The published chance levels of Hoyt et al. (2022), where the user has them."""
+"""Published chance levels of Hoyt et al. (2022), read if the user has them."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from owkg.kg import fact_splits, known_answers, num_candidates, read_graph
 from owkg.metrics import Ties, evaluate, metric, tasks
 from simulations.script import data_file
 
-# By the published name and whether it is inverted.
+# Keys are the published name and whether it is inverted.
 NAMES = {
     ("arithmetic_mean_rank", False): "mr",
     ("arithmetic_mean_rank", True): "imr",
@@ -22,14 +22,14 @@ NAMES = {
     ("hits_at_10", True): "hits@10",
     ("hits_at_100", True): "hits@100",
 }
-"""Our names."""
+"""Names of our metrics by published name."""
 
-# The others were drawn, as was the variance of gmr.
+# The remaining metrics were drawn; for gmr, only the variance was drawn.
 CLOSED = ("mr", "mrr", "hits@1", "hits@10", "hits@100")
-"""The metrics whose published mean and variance are computed."""
+"""Metrics whose published mean and variance are computed."""
 
 DRAWS = 1000
-"""Draws behind each published number that was not computed."""
+"""Number of draws behind each published number that was not computed."""
 
 _COLUMNS = {
     "metric": pl.String,
@@ -41,14 +41,14 @@ _COLUMNS = {
 
 
 def published_chance() -> pl.DataFrame | None:
-    """The table `$OWKG_DATA/ranking_metrics/candidates.tsv`; None when OWKG_DATA is not set.
+    """The table `$OWKG_DATA/ranking_metrics/candidates.tsv`; None if OWKG_DATA is not set.
 
     Returns:
         A row for each metric and number of candidates N, with the mean and the variance of the metric of N
         random ranks among N candidates: `metric`, `candidates`, `expectation`, `variance`.
 
     Raises:
-        ValueError: if OWKG_DATA is set and the file is not there or not such a table.
+        ValueError: if OWKG_DATA is set and the file is not there or is not such a table.
     """
     path = data_file("ranking_metrics", "candidates.tsv")
     if path is None:
@@ -58,9 +58,9 @@ def published_chance() -> pl.DataFrame | None:
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path}: {error}") from error
     if missing := sorted(set(_COLUMNS) - set(table.columns)):
-        raise ValueError(f"{path}: no column {', '.join(missing)}.")
+        raise ValueError(f"{path}: must have the column {', '.join(missing)}.")
     if table.is_empty():
-        raise ValueError(f"{path}: no rows.")
+        raise ValueError(f"{path}: must have at least one row, got none.")
     numbers = pl.col("expectation").is_finite() & pl.col("variance").is_finite() & (pl.col("variance") >= 0)
     known = [f"{name} {inverted}".lower() for name, inverted in NAMES]
     named = pl.concat_str("metric", pl.lit(" "), pl.col("inverted").cast(pl.String)).is_in(known)
@@ -78,11 +78,11 @@ def chance_levels(names: Any, candidates: Any) -> pl.DataFrame:
     """Mean and variance of each metric of N random ranks among N candidates.
 
     Args:
-        names: of metrics.
-        candidates: numbers N.
+        names: names of metrics.
+        candidates: numbers of candidates N.
 
     Returns:
-        A row for each pair: `metric`, `candidates`, `expectation`, `variance`.
+        A row for each pair of metric and N: `metric`, `candidates`, `expectation`, `variance`.
     """
     chosen = [metric(name) for name in names]
     rows = []
@@ -95,9 +95,9 @@ def chance_levels(names: Any, candidates: Any) -> pl.DataFrame:
 
 
 def task_candidates(folder: Path) -> np.ndarray:
-    """The candidates of each filtered task of a data set, as PyKEEN ranked them: heads, then tails.
+    """Candidates of each filtered task of a data set, as PyKEEN ranked them: heads, then tails.
 
-    It drops the triples with an entity or a relation that train does not have, and ranks those of train.
+    PyKEEN drops the triples with an entity or a relation that train lacks, and ranks the training triples.
     """
     facts = fact_splits(read_graph(folder))
     train = facts["train"]

@@ -1,1 +1,1 @@
-"""Models measured along their training on sparse and on full test sets of a closed world."""
+"""Models measured during their training, on sparse and on full test sets of a closed world."""

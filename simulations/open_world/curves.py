@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Float32, Int32, Int64
 
 FULL = "full"
-"""The test set of all facts that are not in train; every other test set has some of them missing."""
+"""Name of the test set of all facts outside train; every other test set lacks some of them."""
 
 SPARSE, CORRELATED = "sparse", "correlated"
-"""Test sets of which facts are missing: at random, and by the predictions of a model."""
+"""Test sets with missing facts: missing at random, and missing by the predictions of a model."""
 
 _PUBLISHED_DENSITY = 0.75
 
@@ -21,12 +21,12 @@ class Curves(NamedTuple):
     Attributes:
         density: share of the facts of the closed world that are known.
         metrics: names of `owkg.metrics`.
-        labels: of the configurations.
-        models: of the configurations, names of `owkg.models.MODELS`.
-        config: which configuration each checkpoint belongs to, [checkpoints].
-        step: of training, of each checkpoint, [checkpoints].
-        values: by test set ("full", "sparse", and others such as "correlated"), the mean of each metric
-            over the answers to each query, [metrics, checkpoints, queries].
+        labels: label of each configuration.
+        models: model of each configuration, a name of `owkg.models.MODELS`.
+        config: configuration of each checkpoint, [checkpoints].
+        step: training step of each checkpoint, [checkpoints].
+        values: by test set ("full", "sparse", and others such as "correlated"), the mean of each metric over
+            the answers to each query, [metrics, checkpoints, queries].
     """
 
     density: float
@@ -39,12 +39,12 @@ class Curves(NamedTuple):
 
 
 def nearest_published(curves: Iterable[Curves]) -> Curves:
-    """The curves whose density is the nearest to that of the figures of one density, 0.75."""
+    """The curves whose density is the nearest to 0.75, the density of the figures of one density."""
     return min(curves, key=lambda one: abs(one.density - _PUBLISHED_DENSITY))
 
 
 def without(curves: Curves, label: str) -> Curves:
-    """The curves of the other configurations than the one of that label."""
+    """The curves of all configurations except the one with the given label."""
     left_out = curves.labels.index(label)
     config = np.delete(np.arange(len(curves.labels)), left_out)
     kept = curves.config != left_out

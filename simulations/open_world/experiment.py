@@ -1,4 +1,4 @@
-"""All configurations of a preset on all worlds: existing runs are read, the others trained."""
+"""Runs of all configurations of a preset on all worlds: existing runs are read, and the rest are trained."""
 
 import signal
 import time
@@ -20,14 +20,14 @@ from simulations.open_world.world import ClosedWorld, read_worlds
 
 
 class Done(NamedTuple):
-    """A run that has come to its end.
+    """A finished run.
 
     Attributes:
-        number: of the run, from 1.
-        total: how many there are.
-        world: that was learned.
-        configuration: how.
-        seconds: that it took now; None if it was there.
+        number: number of the run, from 1.
+        total: number of runs.
+        world: world that was learned.
+        configuration: configuration of the run.
+        seconds: training time in this call; None if the run already existed.
     """
 
     number: int
@@ -45,13 +45,13 @@ def require_memory(
     most_checkpoints: int | None = None,
     workers: int = 1,
 ) -> tuple[int, int | None]:
-    """(bytes that it takes at most, about, bytes that are free; None where that is not known).
+    """(bytes needed at most, approximately; free bytes, or None if unknown).
 
-    The most of any run, times `workers` that train at once here, or of reading all checkpoints of a world,
-    whichever is more. Other arguments as in `records`.
+    The need is the larger of two: the largest run, times the `workers` that train at once here, and reading
+    all checkpoints of a world. Other arguments as in `records`.
 
     Raises:
-        ValueError: naming what takes more than is free.
+        ValueError: if more than the free memory is needed; the message names the step that needs it.
     """
     looks = [len(one.looks_until(max_steps)) for one in configurations]
     checkpoints = sum(looks if most_checkpoints is None else [min(n, most_checkpoints) for n in looks])
@@ -76,7 +76,7 @@ def require_memory(
 
 
 def _times(workers: int, needs: Needs) -> Needs:
-    """What so many take at once."""
+    """The needs of `times` runs at once."""
     return Needs(workers * needs.bytes, needs.free)
 
 
@@ -91,32 +91,33 @@ def records(
     on_progress: Callable[[Configuration, ClosedWorld, int, int, str], None] | None = None,
     on_done: Callable[[Done], None] | None = None,
 ) -> list[list[Record]]:
-    """The record of every configuration, of every world: [worlds][configurations].
+    """The record of every configuration on every world, [worlds][configurations].
 
-    Each stands in `folder`/world/configuration. Cut short, the same call goes on where it stopped, and ends
-    with the same records. All that is there is looked at first: that of another study is an error at once.
+    Each record is in `folder`/world/configuration. If the call is interrupted, the same call resumes where it
+    stopped and ends with the same records. Existing files are checked first, so that a record of another
+    study raises an error at once.
 
     Args:
-        worlds: to learn.
-        configurations: how.
-        folder: for the runs.
-        seed: of every run.
-        max_steps: at which training ends sooner; None: as configured.
-        most_checkpoints: of a record, evenly spread; None: all. Its file has all.
-        on_progress: told configuration, world, steps done, of how many, and loss and speed in words.
-        on_done: told of each run that is there.
+        worlds: worlds to learn.
+        configurations: configurations to train.
+        folder: folder for the runs.
+        seed: seed of every run.
+        max_steps: step at which training ends early; None: as configured.
+        most_checkpoints: most checkpoints of a returned record, evenly spread; None: all. Its file has all.
+        on_progress: called with configuration, world, steps done, steps in all, and a text of loss and speed.
+        on_done: called for each run that exists or is finished.
 
     Raises:
-        ValueError: if there is nothing to train, two worlds or configurations share a folder, `max_steps`
-            reaches no look, a run in `folder` is of another study, or training goes astray.
-        KeyboardInterrupt: after SIGINT or SIGTERM, which do first what they did before.
+        ValueError: if there is nothing to train, two worlds or configurations share a folder, `max_steps` is
+            before the first look, a run in `folder` belongs to another study, or training diverges.
+        KeyboardInterrupt: after SIGINT or SIGTERM, whose earlier handlers are called first.
     """
     for name, folders in (
         ("worlds", [world.name for world in worlds]),
         ("configurations", [one.folder for one in configurations]),
     ):
         if not folders or len(set(folders)) < len(folders):
-            raise ValueError(f"`{name}` must be some, each in a folder of its own, got {folders}.")
+            raise ValueError(f"`{name}` must be at least one, each in its own folder, got {folders}.")
     if most_checkpoints is not None:
         checks.integer("most_checkpoints", most_checkpoints, 2)
     for one in configurations:
@@ -129,7 +130,7 @@ def records(
     for world, one, how in pairs:
         is_recorded(world, how, folder / world.name / one.folder)
     found: list[Record] = []
-    # Looked at between runs too: what a handler raises there can end in a callback of JAX, and be lost.
+    # Check between runs too, because an exception raised by a handler inside a callback of JAX can be lost.
     with interrupts() as interrupted, suppress(KeyboardInterrupt):
         for number, (world, one, how) in enumerate(pairs, 1):
             place = folder / world.name / one.folder
@@ -162,17 +163,17 @@ def recorded_elsewhere(
     on_progress: Callable[[int, int, str], None] | None = None,
     on_done: Callable[[Done], None] | None = None,
 ) -> None:
-    """Makes the records that are not there yet on a cluster, one run a task; `records` reads them then.
+    """Makes the missing records on a cluster, one run a task; `records` can then read them.
 
     Args:
         worlds, configurations, folder, seed, max_steps: as in `records`.
-        place: of the cluster.
-        worlds_folder: where the worlds are read.
-        on_progress: told steps done in all runs, of how many, and which run was last heard of.
-        on_done: told of each run that was made.
+        place: address of the cluster.
+        worlds_folder: folder from which the workers read the worlds.
+        on_progress: called with steps done in all runs, steps in all, and the run that reported last.
+        on_done: called for each run that was made.
 
     Raises:
-        ValueError: as `records` and `owkg.train.workers.run_tasks`.
+        ValueError: as in `records` and `owkg.train.workers.run_tasks`.
     """
     pairs = [(world, one) for world in worlds for one in configurations]
     tasks, places = [], []
@@ -209,7 +210,7 @@ def recorded_elsewhere(
 def _recorded(
     worlds: str, name: str, one: Configuration, max_steps: int | None, seed: int, place: str
 ) -> float:
-    """Seconds that one record took, made by a worker."""
+    """Makes one record on a worker; returns its seconds."""
     world, begin = _worlds(worlds)[name], time.perf_counter()
     how = one.training(max_steps=max_steps, seed=seed)
     record(world, how, one.looks_until(max_steps), Path(place), on_progress=cluster_told)
@@ -223,6 +224,6 @@ def _worlds(folder: str) -> dict[str, ClosedWorld]:
 
 
 def training_seconds(folder: Path) -> float:
-    """Seconds that the run beside the record in `folder` trained, without compiling and ranking."""
+    """Training seconds of the run next to the record in `folder`, without compiling and ranking."""
     seconds = load_run(folder / RUN, step="last").path["seconds"].to_numpy()
     return float(seconds.max(initial=0))

@@ -9,33 +9,33 @@ from owkg.evaluation.memory import free_bytes
 from owkg.train import Training, state_shape
 from simulations.open_world.world import ClosedWorld
 
-# What Python and JAX take by themselves, and how far the sum below may be off.
+# Memory of Python and JAX by themselves, and the margin of error of the sum below.
 _BASE, _SLACK = 0.6 * 2**30, 1.3
 # Scores of the queries of a step, their exponentials, and the gradients of both.
 _SCORES = 4
-# Gradients and updates beside the parameters, and what entities are compared as.
+# Gradients and updates in addition to the parameters, and the arrays that entities are compared in.
 _COPIES = 4
 
 
-# Of an answer at a checkpoint, when all are read and test sets resampled: ranks and score on the full test
-# and once more permuted anew, their order, and the values of a metric.
+# Bytes of an answer at a checkpoint when all checkpoints are read and test sets resampled: ranks and score on
+# the full test, the same after permuting, their order, and the values of a metric.
 _READ = 280
 
 
 class Needs(NamedTuple):
-    """Bytes that it takes at most, about, and bytes that are free; None where that is not known."""
+    """(bytes needed at most, approximately; free bytes, or None if unknown)."""
 
     bytes: int
     free: int | None
 
 
 def reading_needs(world: ClosedWorld, checkpoints: int) -> Needs:
-    """About how much memory it takes to read all checkpoints of a world and resample their test sets."""
+    """Approximate memory needed to read all checkpoints of a world and resample their test sets."""
     return Needs(int(_BASE + _READ * checkpoints * len(world.triples)), free_bytes(jax.devices()[0]))
 
 
 def training_needs(world: ClosedWorld, config: Training) -> Needs:
-    """About how much memory it takes to train on a world, and how much there is."""
+    """Approximate memory needed to train on a world, and the free memory."""
     state = state_shape(config, **world.graph.sizes, num_facts=len(world.graph.splits["train"]))
 
     def size(tree: object) -> int:

@@ -1,4 +1,4 @@
-"""study.json: the settings that the results beside it belong to."""
+"""study.json: the settings of the study whose results are in the same folder."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from owkg.files.storage import versions, written_aside
 from simulations.open_world.experiment import training_seconds
 
 NAME = "study.json"
-"""Of the file, for the figures of Yang et al. (2022)."""
+"""Name of the file for the figures of Yang et al. (2022)."""
 
-# What may differ between two calls that draw results of one study.
+# Keys that may differ between two calls that draw results of one study.
 _OF_A_CALL = ("command", "results", "of_earlier_studies")
 
 
@@ -30,7 +30,7 @@ def described(
     max_steps: int | None,
     chooser: str | None,
 ) -> dict[str, Any]:
-    """What was trained, with what, and for how long."""
+    """Description of a study: models, worlds, settings, versions and time."""
     seconds = {
         world.name: {
             one.label: round(training_seconds(runs / world.name / one.folder), 1) for one in configurations
@@ -57,16 +57,15 @@ def described(
 def note(
     out: Path, description: dict[str, Any], results: Iterable[Path] = (), *, name: str = NAME
 ) -> list[str]:
-    """Writes `out`/`name` and returns the names of results there that are of an earlier study.
+    """Writes `out`/`name` and returns the names of results there that belong to an earlier study.
 
-    Nothing is removed: a result of another study stays, and is said to be of another one, until it is drawn
-    again.
+    Nothing is removed: a result of an earlier study stays and is listed as such, until it is drawn again.
 
     Args:
         out: folder of the results.
-        description: of `described`.
+        description: description from `described`.
         results: files that were drawn now.
-        name: of the file.
+        name: name of the file.
     """
     earlier = _earlier(out / name)
     same = _of_study(earlier) == _of_study(description)
@@ -83,7 +82,7 @@ def note(
 
 
 def _earlier(path: Path) -> dict[str, Any]:
-    """What the file says; nothing if it is not there, or not of this kind."""
+    """Content of the file; empty if it does not exist or is not of this kind."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -14,10 +14,11 @@ class Configuration:
     """One line of the figures.
 
     Attributes:
-        label: in figures and tables.
+        label: label in figures and tables.
         model: a name of `owkg.models.MODELS`.
         settings: fields of `Training` and options of the model.
-        looks: numbers of steps after which the full test is ranked, increasing; the last ends the training.
+        looks: numbers of steps after which the full test is ranked, increasing; the last one ends the
+            training.
     """
 
     label: str
@@ -27,19 +28,19 @@ class Configuration:
 
     @property
     def folder(self) -> str:
-        """A name for its folder."""
+        """Folder name of the configuration."""
         return re.sub(r"[^a-z0-9]+", "-", self.label.lower()).strip("-")
 
     def training(self, *, max_steps: int | None = None, seed: int = 0) -> Training:
-        """How it is trained: nothing is validated, and no facts are held back for that."""
+        """Training settings; no facts are held back, because nothing is validated."""
         quiet = {"valid_every": 0, "steps": min(self.looks[-1], max_steps or self.looks[-1]), "seed": seed}
         return training(self.model, **(self.settings | quiet))
 
     def looks_until(self, max_steps: int | None) -> tuple[int, ...]:
-        """The looks up to a number of steps; None: all.
+        """Looks up to a number of steps; None: all looks.
 
         Raises:
-            ValueError: if there is none.
+            ValueError: if there is no look up to that step.
         """
         found = tuple(step for step in self.looks if max_steps is None or step <= max_steps)
         if not found:
@@ -58,7 +59,7 @@ def _every(interval: int, steps: int) -> tuple[int, ...]:
     return tuple(range(interval, steps + 1, interval))
 
 
-# As in the released code of Yang et al. (2022), without weights of negatives by their own scores.
+# As in the released code of Yang et al. (2022), but without weighting negatives by their scores.
 _SAMPLED = {
     "training_loop": "negatives",
     "loss": "logistic",
@@ -68,7 +69,7 @@ _SAMPLED = {
     "filtered_negatives": True,
 }
 _QUICKER = _SAMPLED | {"learning_rate": 1e-2, "num_negatives": 64}
-# A few times more is learned a second from all entities at once.
+# Training against all entities at once learns a few times more per second.
 _ALL = {"training_loop": "1vsall", "loss": "cross_entropy", "n3": 0.0}
 
 
@@ -123,7 +124,7 @@ def _pool() -> tuple[Configuration, ...]:
 
 
 def _thirteen() -> tuple[Configuration, ...]:
-    """The systems of Zhou et al. (2022), whose RotH is AttE in their files, as on small graphs."""
+    """The systems of Zhou et al. (2022); RotH is AttE in their files, as on small graphs."""
     labels = ("TransE", "RotatE", "HAKE", "AttE", "DistMult", "RESCAL", "ComplEx", "TuckER", "BiQUE")
     labels += ("ConvE", "CompGCN", "InteractE", "HittER")
     small = {"preset": "small"}
@@ -131,7 +132,7 @@ def _thirteen() -> tuple[Configuration, ...]:
 
 
 def _paper() -> tuple[Configuration, ...]:
-    # Model, dimension, gamma, batch, negatives, as published; BetaE with 128 negatives as all.
+    # Model, dimension, gamma, batch, negatives, as published; BetaE with 128 negatives like the other models.
     steps = {
         "betae": (400_000, 300),
         "rotate": (100_000, 100),
@@ -161,7 +162,7 @@ def _paper() -> tuple[Configuration, ...]:
     names = {"betae": "BetaE", "rotate": "RotatE", "complex": "ComplEx", "protate": "pRotatE"}
     found = []
     for number, (model, dim, gamma, batch, negatives) in enumerate(given):
-        # ComplEx has gamma for the width of its first embeddings alone.
+        # ComplEx uses gamma only for the width of its initial embeddings.
         widths = {"init_law": "uniform", "init_scale": (gamma + 2) / dim, "reciprocal": False}
         own = widths if model == "complex" else {"margin": float(gamma)}
         settings = (
@@ -189,5 +190,6 @@ PRESETS: dict[str, tuple[Configuration, ...]] = {
     "cpu": _cpu(),
     "paper": _paper(),
 }
-"""By name: "quick" for a first look, "pool" for several systems at once, "thirteen" for those of Zhou et al.
-(2022), "cpu" for two cores and an hour, "paper" as published."""
+"""Presets by name: "quick" for a first look, "pool" for several systems at once, "thirteen" for the systems
+of Zhou et al. (2022), "cpu" for an hour on two cores, "paper" as published.
+"""

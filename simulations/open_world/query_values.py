@@ -22,7 +22,7 @@ METRICS = (
     *(f"hits@{k}" for k in (1, 3, 10)),
     *(f"probe@{a}" for a in (0, 0.1, 0.5, 2)),
 )
-"""Those of section 6 of Yang et al. (2022) and of its appendix, and PROBE from dull to sharp."""
+"""Metrics of section 6 of Yang et al. (2022) and of its appendix, and PROBE from dull to sharp."""
 
 
 def joined(world: ClosedWorld, records: Sequence[Record]) -> FullTest:
@@ -39,21 +39,20 @@ def query_values(
     *,
     metrics: Sequence[str] = METRICS,
 ) -> Curves:
-    """Every metric of every checkpoint on the full test and on each sparse one.
+    """Values of every metric for every checkpoint, on the full test and on each sparse one.
 
-    The value of a query is the mean over its answers, each filtered by train and by the other
-    answers of the same test set (Yang et al. 2022, section 6). PROBE takes the candidates of each answer
-    for its N.
+    The value of a query is the mean over its answers, each filtered by train and by the other answers of the
+    same test set (Yang et al. 2022, section 6). For PROBE, N is the number of candidates of each answer.
 
     Args:
-        world: that was asked.
-        records: of the runs.
-        labels: of their configurations.
-        models: of their configurations.
+        world: world of the queries.
+        records: records of the runs.
+        labels: label of each run's configuration.
+        models: model of each run's configuration.
         metrics: names of plain means, or of PROBE without weights.
 
     Raises:
-        ValueError: if a metric is another one, or there is not a label and a model for each record.
+        ValueError: if a metric is of another kind, or there is not one label and one model for each record.
     """
     chosen = [_per_answer(name) for name in metrics]
     for name, given in (("records", records), ("labels", labels), ("models", models)):

@@ -19,7 +19,7 @@ from owkg.train import Training, config_file, config_text, facts_checksums, trai
 from simulations.open_world.world import ClosedWorld
 
 RUN = "run"
-"""Name of the folder of the run beside its ranks."""
+"""Name of the folder of the run, next to its ranks."""
 
 _RANKS, _PARTS = "ranks.parquet", "parts"
 _CONTENT = "content"
@@ -32,14 +32,14 @@ _COLUMNS: dict[str, Any] = {
 
 
 class Record(NamedTuple):
-    """What the checkpoints of one run say of the full test.
+    """Results of the checkpoints of one run on the full test.
 
     Attributes:
-        step: of each checkpoint, increasing, [checkpoints].
-        optimistic: rank of each answer, filtered by train and by the other full answers, ties for it,
-            [checkpoints, answers].
-        pessimistic: the same, ties against it.
-        score: of each answer, [checkpoints, answers].
+        step: step of each checkpoint, increasing, [checkpoints].
+        optimistic: rank of each answer, filtered by train and by the other full answers, with ties counted
+            for the answer, [checkpoints, answers].
+        pessimistic: the same rank, with ties counted against the answer.
+        score: score of each answer, [checkpoints, answers].
     """
 
     step: Int64[np.ndarray, "checkpoints"]
@@ -52,13 +52,14 @@ def is_recorded(world: ClosedWorld, config: Training, folder: Path) -> bool:
     """Whether `folder` holds the whole record of this world and training.
 
     Raises:
-        ValueError: if it holds that of another, or a run of another training that has not come to its end.
+        ValueError: if it holds a record of another world or training, or an unfinished run of another
+            training.
     """
     path = folder / _RANKS
     if not path.is_file():
         begun = folder / RUN
         if begun.is_dir() and config_file(begun).read_text(encoding="utf-8") != config_text(config):
-            raise ValueError(f"{begun}: is of another training; choose another folder for the results.")
+            raise ValueError(f"{begun}: belongs to another training; choose another folder for the results.")
         return False
     try:
         held = pl.read_parquet_metadata(path)
@@ -66,7 +67,7 @@ def is_recorded(world: ClosedWorld, config: Training, folder: Path) -> bool:
         raise ValueError(f"{path}: must be Parquet ({error}).") from None
     for name, asked in _signature(world, config).items():
         if held.get(name) != asked:
-            raise ValueError(f"{path}: is of another {name}; choose another folder for the results.")
+            raise ValueError(f"{path}: belongs to another {name}; choose another folder for the results.")
     return True
 
 
@@ -78,21 +79,21 @@ def record(
     *,
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> Record:
-    """Trains, ranks all full answers after each of `steps`, and writes that to `folder`.
+    """Trains, ranks all full answers after each of `steps`, and writes the record to `folder`.
 
-    One scoring of a checkpoint gives what every sparse test set needs. Cut short at any moment, the same call
-    goes on, and ends with the same record; where it is whole, it is read.
+    Scoring a checkpoint once gives everything that the sparse test sets need. If the call is interrupted at
+    any moment, the same call resumes and ends with the same record. A finished record is read.
 
     Args:
-        world: to learn and to be asked.
-        config: how to train; it says where a run goes on from, by `checkpoint_every`.
-        steps: numbers of steps after which to look, increasing; training ends at its own end.
-        folder: for the run and the record.
-        on_progress: told how many steps are done, of how many, and loss and speed in words.
+        world: world to learn and to query.
+        config: training settings; `checkpoint_every` sets where an interrupted run resumes.
+        steps: numbers of steps after which to rank, increasing; training still runs to its own end.
+        folder: folder for the run and the record.
+        on_progress: called with steps done, steps in all, and a text of loss and speed.
 
     Raises:
-        ValueError: if `steps` are none, or beyond the training, `folder` holds another run or record, or
-            training goes astray.
+        ValueError: if `steps` is empty or beyond the training, `folder` holds another run or record, or
+            training diverges.
     """
     if not steps:
         raise ValueError("`steps` must be at least one number, got none.")
@@ -101,7 +102,9 @@ def record(
         shutil.rmtree(parts, ignore_errors=True)
         found = read_record(world, config, folder)
         if found.step.tolist() != list(steps):
-            raise ValueError(f"{folder / _RANKS}: is of other looks; choose another folder for the results.")
+            raise ValueError(
+                f"{folder / _RANKS}: was recorded at other steps; choose another folder for the results."
+            )
         return found
     parts.mkdir(parents=True, exist_ok=True)
 
@@ -113,7 +116,7 @@ def record(
             table.write_parquet(aside)
 
     train(world.graph, config, run, resume=run.is_dir(), watch=look, watched=steps, on_progress=on_progress)
-    jax.clear_caches()  # programs of another run are others; hundreds would use up a process's memory maps
+    jax.clear_caches()  # hundreds of programs of other runs would use up a process's memory maps
     paths = [parts / f"{step:09}.parquet" for step in steps]
     with written_aside(folder / _RANKS) as aside:
         table = pl.concat(map(read_parquet, paths))
@@ -123,17 +126,19 @@ def record(
 
 
 def read_record(world: ClosedWorld, config: Training, folder: Path) -> Record:
-    """The record in `folder`.
+    """Record in `folder`.
 
     Raises:
-        ValueError: if there is none, it is of another world or training, or is not as it was written.
+        ValueError: if there is none, it belongs to another world or training, or the file was changed.
     """
     if not is_recorded(world, config, folder):
-        raise ValueError(f"{folder / _RANKS}: is not there; the run has not come to its end.")
+        raise ValueError(f"{folder / _RANKS}: is missing; the run has not finished.")
     path = folder / _RANKS
     table = read_parquet(path)
     if pl.read_parquet_metadata(path).get(_CONTENT, _digest(table)) != _digest(table):
-        raise ValueError(f"{path}: is not as it was written; the run beside it has the parameters.")
+        raise ValueError(
+            f"{path}: was changed after it was written; the run in the same folder has the parameters."
+        )
     answers = len(world.triples)
     columns = (table[name].to_numpy().reshape(-1, answers) for name in _COLUMNS)
     step, *ranked = columns
@@ -141,7 +146,7 @@ def read_record(world: ClosedWorld, config: Training, folder: Path) -> Record:
 
 
 def some_of(record: Record, most: int) -> Record:
-    """At most so many of the checkpoints, the first and the last among them, evenly spread."""
+    """At most `most` of the checkpoints, evenly spread, including the first and the last."""
     if len(record.step) <= most:
         return record
     chosen = np.unique(np.linspace(0, len(record.step) - 1, most).round().astype(int))
@@ -149,7 +154,7 @@ def some_of(record: Record, most: int) -> Record:
 
 
 def _digest(table: pl.DataFrame) -> str:
-    """A checksum of the columns of a record."""
+    """Checksum of the columns of a record."""
     digest = hashlib.sha256()
     for name in _COLUMNS:
         digest.update(table[name].to_numpy().tobytes() if name in table.columns else b"")
@@ -157,7 +162,7 @@ def _digest(table: pl.DataFrame) -> str:
 
 
 def _signature(world: ClosedWorld, config: Training) -> dict[str, str]:
-    """What a record is of: checksums of the training facts, the asked facts and the training."""
+    """Signature of a record: checksums of the training facts, the asked facts and the training."""
     asked = hashlib.sha256(world.triples.astype("<i4").tobytes()).hexdigest()
     training = hashlib.sha256(config_text(config).encode()).hexdigest()
     return facts_checksums(world.graph) | {"full test": asked, "training": training}

@@ -1,4 +1,4 @@
-"""The runs of Figures 3 to 5: existing ones are read, the others trained."""
+"""Runs of Figures 3 to 5: existing runs are read, and the rest are trained."""
 
 import os
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
 from owkg.train.workers import Where
 
-# Of a configuration, in figures and claims: pairs of checkpoints are as many as their square.
+# Most checkpoints of a configuration in figures and claims; pairs are as many as their square.
 _MOST_CHECKPOINTS = 100
 # As the published worlds were sampled.
 _AS_PUBLISHED = {"num_queries": 500, "min_answers": 10}
@@ -30,48 +30,56 @@ PresetOption = Annotated[
     Preset,
     typer.Option(
         "--preset",
-        help="quick: two models, a small family tree, a minute. cpu: twelve models, four densities, an hour "
-        "on two cores. paper: the 18 published configurations, on an accelerator.",
+        help="Size of the study. quick: two models, a small family tree, a minute. cpu: twelve models, four "
+        "densities, an hour on two cores. paper: the 18 published configurations, on an accelerator.",
     ),
 ]
 Worlds = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Open worlds, of owkg sample or as published. Absent: small families for quick; else the "
-        "published ones in OWKG_DATA, or families of that size.",
+        help="Folder of open worlds, from owkg sample or as published. Default: small families for quick; "
+        "otherwise the published ones in OWKG_DATA, or families of that size.",
     ),
 ]
 Densities = Annotated[
-    str | None, typer.Option("--density", help="Of the worlds to take, such as 0.95,0.75. Absent: all.")
+    str | None,
+    typer.Option("--density", help="Densities of the worlds to use, such as 0.95,0.75. Default: all."),
 ]
 Configurations = Annotated[
     list[str] | None,
-    typer.Option("--configuration", metavar="LABEL", help="Of the preset; repeatable. Absent: all."),
+    typer.Option(
+        "--configuration",
+        metavar="LABEL",
+        help="Configuration of the preset to train; repeatable. Default: all.",
+    ),
 ]
 MostSteps = Annotated[
-    int | None, typer.Option("--max-steps", min=1, help="Cut every training short, for a dry run.")
+    int | None, typer.Option("--max-steps", min=1, help="Most steps of every training; use it as a dry run.")
 ]
 Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Of a Dask scheduler, such as tcp://host:8786, whose workers train, one run a task. They must "
-        "see the folders of --out and of the worlds, and import this repository. On workers with GPU=1, "
-        "a run takes one.",
+        help="Address of a Dask scheduler, such as tcp://host:8786. Its workers train, one run a task. They "
+        "must see the folders of --out and of the worlds, and import this repository. On workers with "
+        "GPU=1, each run takes one GPU.",
         rich_help_panel="Cluster",
     ),
 ]
 Workers = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, help="Train in N processes of this machine at once.", rich_help_panel="Cluster"
+        metavar="N",
+        min=1,
+        help="Number of processes on this machine that train at once.",
+        rich_help_panel="Cluster",
     ),
 ]
 
 
 class Trained(NamedTuple):
-    """Models that have come to the end of their training: worlds, configurations, and records of each world.
+    """Fully trained models: worlds, configurations, and records of each world.
 
     `runs` is the folder of their runs.
     """
@@ -83,10 +91,10 @@ class Trained(NamedTuple):
 
 
 class Study(NamedTuple):
-    """Everything that figures are drawn from: worlds, configurations, records and curves of each world.
+    """Inputs of the figures: worlds, configurations, records and curves of each world.
 
     `description` goes into study.json. `chooser` is the configuration that chose the missing facts of the
-    correlated test sets; None where they came with the worlds.
+    correlated test sets; None if the worlds came with these sets.
     """
 
     worlds: list[Any]
@@ -110,19 +118,19 @@ def trained(
     name: str | None = None,
     place: Where | None = None,
 ) -> Trained:
-    """Trains what is not there yet, in `out`/runs/`name`.
+    """Trains the runs that do not exist yet, in `out`/runs/`name`.
 
     Args:
-        preset: of the worlds, and of the configurations where none are given.
+        preset: preset of the worlds, and of the configurations if none are given.
         out: folder of the results.
-        worlds: folder of the worlds; None: those of the preset.
-        densities: of the worlds to take, with commas; None: all.
-        labels: of the configurations to take; None: all.
-        max_steps: at which training ends sooner.
-        seed: of every run, and of worlds that are sampled.
-        configurations: instead of those of the preset.
-        name: of the folder of the runs; None: that of the preset.
-        place: of the cluster that trains; None: this process.
+        worlds: folder of the worlds; None: the worlds of the preset.
+        densities: densities of the worlds to use, separated by commas; None: all.
+        labels: labels of the configurations to use; None: all.
+        max_steps: step at which training ends early; None: as configured.
+        seed: seed of every run, and of worlds that are sampled.
+        configurations: configurations to use instead of the preset's.
+        name: name of the folder of the runs; None: the name of the preset.
+        place: address of the cluster that trains; None: this process.
     """
     from simulations.open_world.experiment import recorded_elsewhere, records, require_memory
     from simulations.open_world.presets import PRESETS
@@ -170,7 +178,7 @@ def study(
     seed: int = 0,
     place: Where | None = None,
 ) -> Study:
-    """Trains what is not there yet, in `out`/runs/preset, and reads every metric of every checkpoint."""
+    """Trains missing runs, in `out`/runs/preset, and computes every metric of every checkpoint."""
     from simulations.open_world.curves import CORRELATED
     from simulations.open_world.note import described
     from simulations.open_world.query_values import query_values
@@ -196,7 +204,7 @@ def study(
 
 
 def _teller(at_once: int = 1) -> Callable[[Any], None]:
-    """Prints a line a run that was trained, and how long the rest may take."""
+    """Prints a line for each run that was trained, with the estimated time of the rest."""
     took: list[float] = []
 
     def tell(done: Any) -> None:
@@ -218,7 +226,7 @@ def _chosen(
 ) -> tuple[Any, ...]:
     known = {one.label.lower(): one for one in configurations}
     if unknown := [label for label in labels or () if label.lower() not in known]:
-        raise ValueError(f"`configuration` must be of {', '.join(known)}, got {unknown[0]!r}.")
+        raise ValueError(f"`configuration` must be among {', '.join(known)}, got {unknown[0]!r}.")
     wanted = dict.fromkeys(label.lower() for label in labels or known)
     chosen = tuple(known[label] for label in wanted)
     for one in chosen:
@@ -236,7 +244,7 @@ def _numbers(text: str | None) -> list[float] | None:
 
 
 def _worlds_folder(preset: Preset, worlds: Path | None, out: Path, seed: int) -> Path:
-    """The folder of the worlds; families are sampled where none are given."""
+    """The folder of the worlds; families are sampled if none is given."""
     if worlds is not None:
         return worlds
     data = os.environ.get("OWKG_DATA")

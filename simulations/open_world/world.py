@@ -17,25 +17,25 @@ from simulations.open_world.curves import CORRELATED, SPARSE
 
 _FILES = {SPARSE: "test_sparse", CORRELATED: "test_sparse_correlated"}
 _METADATA, _QUERIES = "metadata.json", "queries.tsv"
-# How the names of its data files end.
+# File endings of its data files.
 _DATA = (".txt", ".dict", ".tsv")
-# Of the known facts; the published worlds do not say.
+# Training share of the known facts; the published worlds do not state it.
 _TRAIN_RATE = 0.7
-# How far the share of known answers may be from what the density makes it.
+# Allowed distance between the share of known answers and the share that the density implies.
 _APART = 0.05
 
 
 class ClosedWorld(NamedTuple):
-    """A sampled world. Answers of a query stand together, and queries are numbered in their order.
+    """A sampled world. Answers to one query are adjacent, and queries are numbered in this order.
 
     Attributes:
-        name: of its folder.
+        name: name of its folder.
         density: share of the facts of the closed world that are known.
-        graph: its split train and no other.
-        triples: the facts that are asked for, whether known or missing, [answers, 3]; tails are asked for.
-        query: that each answers, from 0, [answers].
-        present: by test set, which of the answers it has, [answers].
-        known: the answers of train, of valid where there is one, and of the full test.
+        graph: graph with the split train only.
+        triples: facts behind the queries for tails, known or missing, [answers, 3].
+        query: number of the query that each fact answers, from 0, [answers].
+        present: by test set, whether it has each answer, [answers].
+        known: the answers in train, in valid if it exists, and in the full test.
     """
 
     name: str
@@ -48,29 +48,29 @@ class ClosedWorld(NamedTuple):
 
     @property
     def num_queries(self) -> int:
-        """How many queries are asked."""
+        """Number of queries."""
         return int(self.query[-1]) + 1
 
 
 def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
-    """Reads a world: one of `owkg sample`, or of the published family tree.
+    """Reads a world, either from `owkg sample` or from the published family tree.
 
-    The folder holds `train`, `test_full`, `test_sparse`, perhaps `test_sparse_correlated`, and perhaps
-    `queries.tsv`, whose queries for tails are asked; without it, all queries for tails that the full test
-    answers.
+    The folder holds `train`, `test_full`, `test_sparse`, optionally `test_sparse_correlated`, and optionally
+    `queries.tsv`, which lists the queries for tails. Without this list, the world has all queries for tails
+    that the full test answers.
 
     Args:
-        folder: to read.
-        density: of the world; None: what `metadata.json` says, or the name of the folder ("75", "d0.75").
+        folder: folder to read.
+        density: density of the world; None: from `metadata.json` or the name of the folder ("75", "d0.75").
 
     Raises:
-        ValueError: naming the folder, if a file is missing or has another checksum than `metadata.json`
-            says, a sparse answer is not in the full test or an asked fact trains, a query has no answer in
-            a test set, or the density does not suit the facts.
+        ValueError: if a file is missing or has another checksum than in `metadata.json`, a sparse answer is
+            not in the full test, an asked fact is in train, a query has no answer in a test set, or the
+            density does not fit the facts. The message names the folder.
     """
     _require_unchanged(folder)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # labels that no triple has
+        warnings.simplefilter("ignore", UserWarning)  # about labels that no triple has
         whole = kg.read_graph(folder)
     for name in ("train", "test_full", "test_sparse"):
         if not len(whole.splits.get(name, ())):
@@ -105,17 +105,17 @@ def read_world(folder: Path, *, density: float | None = None) -> ClosedWorld:
 
 
 def read_worlds(folder: Path, densities: list[float] | None = None) -> list[ClosedWorld]:
-    """The worlds in the folders of `folder`, most facts known first; or the one that `folder` is.
+    """Reads the worlds in the subfolders of `folder`, densest first, or the one world that `folder` is.
 
     Args:
-        folder: of folders such as "95", "75", or "d0.95", "d0.75".
-        densities: those wanted; None: all that are there.
+        folder: parent folder of folders such as "95", "75", or "d0.95", "d0.75".
+        densities: wanted densities; None: all that exist.
 
     Raises:
-        ValueError: if there is none, or a wanted one is not there.
+        ValueError: if there is no world, or a wanted one does not exist.
     """
     if not folder.is_dir():
-        raise ValueError(f"{folder}: must be a folder, and there is none.")
+        raise ValueError(f"{folder}: must be a folder, but there is none.")
     places = [folder] if _is_world(folder) else [one for one in sorted(folder.iterdir()) if _is_world(one)]
     if not places:
         raise ValueError(f"{folder}: holds no open world; one has train, test_full and test_sparse.")
@@ -123,7 +123,7 @@ def read_worlds(folder: Path, densities: list[float] | None = None) -> list[Clos
     for place in places:
         density = _density(place, None, _parameters(place))
         if density in of:
-            raise ValueError(f"{place}: is of density {density:g}, and so is {of[density].name}.")
+            raise ValueError(f"{place}: has density {density:g}, and so has {of[density].name}.")
         of[density] = place
     wanted = sorted(of if densities is None else densities, reverse=True)
     if len(set(wanted)) < len(wanted):
@@ -162,7 +162,7 @@ def _asked(
         mine = np.isin(code, code_of)
         full, code = full[mine], code[mine]
         if not len(full):
-            raise ValueError(f"{path}: asks nothing for tails that test_full answers.")
+            raise ValueError(f"{path}: must have a query for tails that test_full answers, got none.")
     order = np.lexsort((full[:, 2], code))
     return full[order], np.unique(code[order], return_inverse=True)[1].ravel()
 
@@ -180,13 +180,13 @@ def _queries(path: Path, graph: kg.KnowledgeGraph) -> Int64[np.ndarray, "queries
         found = table[column].replace_strict(dict(zip(labels, range(len(labels)), strict=True)), default=None)
         if found.null_count():
             row = int(found.is_null().arg_max() or 0)
-            raise ValueError(f"{path}: {table[column][row]!r} is no {column} of the graph.")
+            raise ValueError(f"{path}: the graph has no {column} {table[column][row]!r}.")
         ids.append(found.to_numpy().astype(np.int64))
     return ids[0] * graph.num_relations + ids[1]
 
 
 def _parameters(folder: Path) -> dict[str, float]:
-    """What the folder says of how it was sampled; nothing if it does not."""
+    """Sampling parameters that the folder states; empty if it states none."""
     path = folder / _METADATA
     if not path.is_file():
         return {}
@@ -205,17 +205,19 @@ def _parameters(folder: Path) -> dict[str, float]:
 
 
 def _require_unchanged(folder: Path) -> None:
-    """Raises ValueError if a data file of `folder` has another checksum than its metadata, if any, says."""
+    """Raises ValueError if a data file of `folder` has another checksum than its metadata, if any, states."""
     if not (folder / _METADATA).is_file():
         return
     try:
         sums = json.loads((folder / _METADATA).read_bytes())["sha256"].items()
     except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
-        return  # made elsewhere, or told by `_parameters`
+        return  # made elsewhere, or `_parameters` raised
     for name, expected in sums:
         path = folder / name
         if path.parent == folder and path.suffix in _DATA and path.is_file() and checksum(path) != expected:
-            raise ValueError(f"{path}: is not as it was written; its checksum in {_METADATA} is another.")
+            raise ValueError(
+                f"{path}: was changed after it was written: its checksum differs from {_METADATA}."
+            )
 
 
 def _density(folder: Path, given: float | None, parameters: dict[str, float]) -> float:
@@ -227,11 +229,11 @@ def _density(folder: Path, given: float | None, parameters: dict[str, float]) ->
         return float(match[1])
     if match := re.fullmatch(r"[1-9]\d", folder.name):
         return int(match[0]) / 100
-    raise ValueError(f"{folder}: must say its density, by {_METADATA} or by a name such as 75 or d0.75.")
+    raise ValueError(f"{folder}: must state its density, in {_METADATA} or by a name such as 75 or d0.75.")
 
 
 def _check_density(folder: Path, density: float, parameters: dict[str, float], share: float) -> None:
-    # Valid facts are in neither test, as those of train.
+    # Valid facts, like training facts, are in neither test.
     rate = parameters.get("train_rate", _TRAIN_RATE) + parameters.get("valid_rate", 0.0)
     expected = float(test_share(density, rate))
     if abs(share - expected) > _APART:
@@ -242,23 +244,26 @@ def _check_density(folder: Path, density: float, parameters: dict[str, float], s
 
 
 def with_correlated(world: ClosedWorld, score: Any, seed: int = 0) -> ClosedWorld:
-    """`world` with a test set whose missing facts are chosen by the predictions of a model.
+    """`world` with one more test set, whose missing facts are chosen by the predictions of a model.
 
-    Of the n answers to a query, min(Binomial(n, share missing in the sparse test), n - 1) are missing,
-    those that the model ranks worst, of equal scores the later (Yang et al. 2022: section 6.2 has a model
-    choose, its released code the worst). A set that is there stays.
+    Out of the n answers to a query, min(Binomial(n, share missing in the sparse test), n - 1) are missing:
+    the answers that the model ranks worst, and among equal scores the later ones (Yang et al. 2022: in
+    section 6.2 a model chooses, in its released code it chooses the worst). An existing correlated set is
+    kept.
 
     Args:
-        world: that is asked.
-        score: of the model, of each answer; larger is better.
-        seed: of the numbers that are missing.
+        world: world of the queries.
+        score: score of each answer by the model; larger is better.
+        seed: seed of the numbers of missing answers.
 
     Raises:
         ValueError: if `score` is not a number for each answer.
     """
     score = checks.real("score", score, -np.inf, np.inf)
     if score.shape != world.query.shape:
-        raise ValueError(f"`score` must be of {len(world.query)} answers, got the shape {score.shape}.")
+        raise ValueError(
+            f"`score` must be a number for each of {len(world.query)} answers, got the shape {score.shape}."
+        )
     if CORRELATED in world.present:
         return world
     counts = np.bincount(world.query)

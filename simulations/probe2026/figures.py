@@ -1,9 +1,9 @@
 """Figures 1 to 4 of the paper on PROBE: ranks and popularity of models, and the functions of PROBE.
 
-Figure 1: the predictions of each model by rank (a), its MRR by popularity of the answer (b). Figure 2: the
-score of a rank by sharpness, as a power (a) and rescaled to 0 .. 1 (b). Figure 3: popularity in train and
-test (a), the weight of an answer by its popularity (b). Figure 4: PROBE over both parameters, and which model
-is ahead where.
+Figure 1: the predictions of each model by rank (a), and its MRR by popularity of the answer (b). Figure 2:
+the score of a rank by sharpness, as a power (a) and rescaled to 0 .. 1 (b). Figure 3: popularity in train and
+test (a), and the weight of an answer by its popularity (b). Figure 4: PROBE over both parameters, and the
+model that is ahead at each point.
 
     python -m simulations.probe2026 figures --quick --out out
 """
@@ -29,7 +29,7 @@ from simulations.script import Out, Quick, save_figure, save_table
 
 
 def by_rank(one: DataSet) -> pl.DataFrame:
-    """Figure 1a: shares of the predictions between ranks: `model`, `first`, `last`, `share`."""
+    """Figure 1a: shares of the predictions between ranks, with columns `model`, `first`, `last`, `share`."""
     rows = []
     for model, ranks in one.ranks.items():
         found = tasks_of(ranks)[0]
@@ -41,7 +41,7 @@ def by_rank(one: DataSet) -> pl.DataFrame:
 
 
 def by_popularity(one: DataSet) -> pl.DataFrame:
-    """Figure 1b: MRR by decades of popularity of the answer: `model`, `popularity`, `mrr`, `tasks`."""
+    """Figure 1b: MRR by decades of the answer's popularity: `model`, `popularity`, `mrr`, `tasks`."""
     tables = [
         owkg.evaluate(ranks, "mrr", by="popularity", ci=None).select(
             "popularity", "tasks", model=pl.lit(model), mrr="value"
@@ -68,7 +68,7 @@ def scores_of_ranks(num_entities: int, sharpness: Sequence[float] = SHARPNESS) -
 
 
 def popularities(graph: KnowledgeGraph) -> pl.DataFrame:
-    """Figure 3a: the share of entities in at least so many triples: `split`, `popularity`, `share`."""
+    """Figure 3a: share of entities in at least `popularity` triples: `split`, `popularity`, `share`."""
     rows = []
     for split in [name for name in ("train", "test") if name in graph.splits]:
         counts = entity_popularity(graph.splits[split], graph.num_entities)
@@ -79,7 +79,7 @@ def popularities(graph: KnowledgeGraph) -> pl.DataFrame:
 
 
 def weights(largest: int, robustness: Sequence[float] = ROBUSTNESS) -> pl.DataFrame:
-    """Figure 3b: the weight of an answer over that of one without training triples, by popularity."""
+    """Figure 3b: weight of an answer relative to one without training triples, by popularity."""
     popularity = np.unique(np.r_[0, np.geomspace(1, largest, 60).round()]).astype(int)
     of = tasks(np.ones(len(popularity), int), candidates=2, popularity=popularity)
     rows = []
@@ -98,7 +98,7 @@ def _lines(panel: Any, table: pl.DataFrame, by: str, x: str, y: str, label: str,
 
 
 def draw(one: DataSet, folder: Path) -> None:
-    """Draws the figures of a data set, with the numbers behind them as CSV."""
+    """Draws the figures of a data set, and writes the numbers behind them as CSV."""
     ranks, popular = by_rank(one), by_popularity(one)
     scores, degrees = scores_of_ranks(one.graph.num_entities), popularities(one.graph)
     weight = weights(int(degrees["popularity"].to_numpy().max()))
@@ -137,9 +137,9 @@ def draw(one: DataSet, folder: Path) -> None:
 def main(
     kg: Graphs = None, ranks: Tables = None, seeds: Seeds = None, out: Out = Path("out"), quick: Quick = False
 ) -> None:
-    """Figures 1 to 4, of your rank tables or of models trained here; a folder for each data set.
+    """Figures 1 to 4, from your rank tables or from models trained here; a folder for each data set.
 
-    Cut short, the same command goes on where it stopped.
+    If the command is interrupted, run it again and it resumes where it stopped.
     """
     folder = writable_folder(out / "probe")
     for one in data_sets(SYSTEMS, kg or (), ranks or (), seeds, quick, folder):

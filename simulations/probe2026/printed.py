@@ -1,4 +1,4 @@
-"""Every number that the paper on PROBE (WSDM 2026) prints, beside ours."""
+"""Every number that the paper on PROBE (WSDM 2026) prints, compared with ours."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ _TABLE2 = {
                          0.474 0.440 0.409 0.354
                          0.482 0.454 0.426 0.368""",
 }
-"""A row of each model; the sharpness rises with the columns of P1, the robustness with those of P2."""
+"""A row for each model; the columns of P1 rise in sharpness, the columns of P2 in robustness."""
 
 # Section 4.2 on WN18RR: the existing metric is MRR, the third column of P1 and the first of P2.
 _PLACES = (
@@ -50,12 +50,12 @@ _PLACES = (
 
 
 def cells(data: Path) -> Iterator[Cell]:
-    """The printed numbers of both tables, and the places in section 4.2, which follow from Table 2."""
+    """Printed numbers of both tables, and the places in section 4.2, which follow from Table 2."""
     for dataset, (folder, printed) in _TABLE1.items():
         graph = read_graph(data / folder)
         degree = entity_popularity(train := graph.splits["train"], graph.num_entities)
         ends = np.bincount(train[:, [0, 2]].ravel())
-        # Degrees are those of entities of the training triples (P3); a loop counts twice.
+        # Degrees are of the entities in training triples (P3); a loop counts twice.
         found = graph.num_entities, graph.num_relations, len(train), ends[degree > 0].mean(), ends.max()
         for column, text, ours in zip(_COLUMNS, printed.split(), found, strict=True):
             yield Cell(f"Table 1, {dataset}, {column}", text, float(ours))
@@ -75,6 +75,6 @@ def cells(data: Path) -> Iterator[Cell]:
 
 
 def places(part: str, dataset: str, column: int) -> np.ndarray:
-    """The place of each model by a column of Table 2, 1 for the best, [models]."""
+    """Place of each model by a column of Table 2, 1 for the best, [models]."""
     scores = np.array([row.split() for row in _TABLE2[part, dataset].splitlines()], np.float64)
     return stats.rankdata(-scores[:, column - 1], "min")

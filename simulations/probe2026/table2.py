@@ -1,9 +1,9 @@
 """Table 2 of the paper on PROBE: models by sharpness (P1) and by robustness to popularity (P2).
 
-The paper's parameters are lost in the text at hand. Here P1 has sharpness 1/4, 1/2, 1, 2 at robustness 0, and
-P2 robustness 0, 1/4, 1/2, 1 at sharpness 1, where PROBE at robustness 0 is the rescaled MRR. The number of
-entities is N of the rank transformer, as in the paper. The place is that of the model in the column, 1 for
-the best: where it changes along a row, the parameter decides which model is better.
+The available text of the paper lacks the parameters. Here P1 has sharpness 1/4, 1/2, 1, 2 at robustness 0,
+and P2 has robustness 0, 1/4, 1/2, 1 at sharpness 1. PROBE at sharpness 1 and robustness 0 is the rescaled
+MRR. N of the rank transformer is the number of entities, as in the paper. The place is the model's place in
+the column, 1 for the best: where it changes along a row, the parameter decides which model is better.
 
     python -m simulations.probe2026 table2 --quick --out out
     python -m simulations.probe2026 table2 --kg data/wn18rr --ranks one.parquet --ranks two.parquet --out out
@@ -24,7 +24,7 @@ from simulations.rank_tables import EMBEDDINGS, DataSet, Graphs, Seeds, Tables, 
 from simulations.script import Out, Quick, save_table
 
 SYSTEMS = {"RotatE": "rotate", "TuckER": "tucker", "pLogicNet": "plogicnet", "RNNLogic": "rnnlogic"}
-"""Those of the paper's table."""
+"""Models of the paper's table."""
 SHARPNESS = (0.25, 0.5, 1.0, 2.0)
 ROBUSTNESS = (0.0, 0.25, 0.5, 1.0)
 
@@ -34,7 +34,7 @@ def table_2(
 ) -> pl.DataFrame:
     """PROBE of realistic ranks: a row for each part, data set, model and pair of parameters.
 
-    Columns: part (P1, P2), data, model, sharpness, robustness, value, place.
+    The columns are part (P1, P2), data, model, sharpness, robustness, value and place.
     """
     asked = [("P1", a, 0.0) for a in sharpness] + [("P2", 1.0, b) for b in robustness]
     chosen = [probe(a, b) for _, a, b in asked]
@@ -58,7 +58,7 @@ def _cell(entry: dict[str, Any]) -> str:
 
 
 def print_table(table: pl.DataFrame) -> None:
-    """Each part as the paper has it, a row a model, with the place behind each number."""
+    """Prints each part in the layout of the paper, a row for each model, with the place after each number."""
     for (part,), rows in table.group_by("part", maintain_order=True):
         varied = "sharpness" if part == "P1" else "robustness"
         shown = rows.with_columns(
@@ -71,8 +71,12 @@ def print_table(table: pl.DataFrame) -> None:
 def main(
     kg: Graphs = None,
     ranks: Tables = None,
-    sharpness: Annotated[list[float] | None, typer.Option(help="Of P1; repeatable.")] = None,
-    robustness: Annotated[list[float] | None, typer.Option(help="Of P2; repeatable.")] = None,
+    sharpness: Annotated[
+        list[float] | None, typer.Option(help="Sharpness of a column of P1; repeatable.")
+    ] = None,
+    robustness: Annotated[
+        list[float] | None, typer.Option(help="Robustness of a column of P2; repeatable.")
+    ] = None,
     embeddings: Annotated[
         bool,
         typer.Option(
@@ -84,13 +88,13 @@ def main(
     out: Out = Path("out"),
     quick: Quick = False,
 ) -> None:
-    """Table 2: models by sharpness and by robustness to popularity, of your rank tables or trained here.
+    """Table 2: models by sharpness and by robustness to popularity, from your rank tables or trained here.
 
-    Cut short, the same command goes on where it stopped.
+    If the command is interrupted, run it again and it resumes where it stopped.
     """
     folder = writable_folder(out / "probe")
     for a in sharpness or ():
-        probe(a)  # refused before any training
+        probe(a)  # raises an error before any training
     for b in robustness or ():
         probe(1.0, b)
     systems, how = (EMBEDDINGS, embedding) if embeddings else (SYSTEMS, None)

@@ -1,4 +1,4 @@
-"""Models measured on sparse and on full test sets along their training."""
+"""Yang et al. (2022): models measured on sparse and on full test sets during their training."""
 
 from simulations.open_world.curves import CORRELATED, FULL, SPARSE, Curves
 from simulations.open_world.experiment import records, require_memory, training_seconds

@@ -1,4 +1,4 @@
-"""The claims about sparse and full tests as one table of numbers with intervals."""
+"""Claims about sparse and full tests, as one table of numbers with intervals."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ from simulations.yang2022.resampling import LEVEL, REPLICATES, Resampled, interv
 from simulations.yang2022.selection import checked_curves, metric_index, sparse_sets
 
 ALL = "all"
-"""In the place of a configuration: all of them together."""
+"""Stands for all configurations together, where a configuration is named."""
 
-"""The test set of independently missing facts: every other one is compared with it."""
+"""Name of the test set with independently missing facts; every other test set is compared with it."""
 
 _SCHEMA = {
     "claim": pl.String,
@@ -79,36 +79,39 @@ def claims(
 ) -> pl.DataFrame:
     """Flattening and inconsistency of curves, in numbers.
 
-    Intervals are over queries, given the trained models and the missing facts: a bootstrap that draws the
-    same queries for all checkpoints, metrics and test sets of a density, so that those of a difference are
-    of its own resamples. Equal keys give equal tables, and a density the same rows with others as alone.
+    Intervals are over queries, given the trained models and the missing facts. The bootstrap draws the same
+    queries for all checkpoints, metrics and test sets of a density, so that the interval of a difference
+    comes from resamples of the difference itself. Equal keys give equal tables, and the rows of a density do
+    not depend on the other densities.
 
-    Flattening (`flattening`): `slope_low`, `slope_high`, `slope_ratio`, `r2_linear`, `r2_log`, `r2_gain`;
-    of each configuration for the reference metrics, and their means over the measurable
-    configurations, "all", for every metric; with `ratio_of_slopes`, that of the mean slopes, and
-    `log_fits_better`, the share of configurations. What cannot be measured has no value, and a remark.
+    Flattening (`flattening`): `slope_low`, `slope_high`, `slope_ratio`, `r2_linear`, `r2_log` and `r2_gain`:
+    a row for each configuration with the reference metrics, and means over the measurable configurations,
+    "all", with every metric. In addition, `ratio_of_slopes` is the ratio of the mean slopes, and
+    `log_fits_better` the share of configurations that a logarithm fits better. A claim that cannot be
+    measured has no value, but a remark.
 
-    Inconsistency (`inconsistency`): `inconsistent`, `of_distinct`, `contradicting`, `distinct`;
-    and their differences, named in the column `minus`: to the reference metrics, and of every other test set
-    to "sparse". Of the reference metrics `confirmed` (`halves`), without an interval.
+    Inconsistency (`inconsistency`): `inconsistent`, `of_distinct`, `contradicting` and `distinct`, and their
+    differences, with the subtracted entry in the column `minus`: every metric minus the reference metrics,
+    and every other test set minus "sparse". `confirmed` (`halves`) is for the reference metrics only, without
+    an interval.
 
     Args:
-        key: of `jax.random.key`; consumed.
-        curves: one of each density.
-        metrics: those to report; None: all that are in every one of `curves`.
-        references: metrics that the others are compared with; None: the first metric.
+        key: key of `jax.random.key`; consumed.
+        curves: curves of each density.
+        metrics: metrics to report; None: all that every one of `curves` has.
+        references: metrics that the other metrics are compared with; None: the first metric.
         apart: "configuration" or "model": what the checkpoints of a pair must not share.
-        z: standard errors beyond which a difference is beyond its error.
-        replicates: resamples.
-        level: of confidence.
+        z: number of standard errors that a difference must exceed to count as beyond its error.
+        replicates: number of resamples.
+        level: confidence level.
         on_progress: called with (metrics done, metrics in all), over all densities.
 
     Returns:
-        A row a claim: claim, density, test_set, metric, configuration, minus, value, lower, upper, unit,
-        remark.
+        A row for each claim: claim, density, test_set, metric, configuration, minus, value, lower, upper,
+        unit, remark.
 
     Raises:
-        ValueError: if the curves do not hold together, a name is not known, or there are no two
+        ValueError: if arrays of the curves do not fit together, a name is unknown, or there are no two
             configurations or models to compare.
     """
     key = as_key(key)
@@ -137,14 +140,14 @@ def claims(
 
 
 def _of_density(key: Any, density: float) -> Any:
-    """A key that is the same whichever other densities there are."""
+    """A key that does not depend on the other densities."""
     return jax.random.fold_in(key, round(density * 10**9))
 
 
 def _checked(
     curves: Any, metrics: Any, references: Any, apart: Any
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the metrics and of the references, once all is sure to be there."""
+    """Names of the metrics and of the references, after all arguments are checked."""
     if isinstance(curves, Curves) or not list(curves):
         raise ValueError("`curves` must be a list of the Curves of at least one density.")
     for of_density in curves:
@@ -230,7 +233,7 @@ def _remarks(found: Flattening, claim: str) -> tuple[str, ...]:
 
 
 def _measured(labels: Sequence[str], remarks: Sequence[str], what: str) -> str:
-    """Over how many configurations, and which are left out."""
+    """Remark on how many configurations were measured and which ones are left out."""
     left_out = [label for label, remark in zip(labels, remarks, strict=True) if remark]
     text = f"{what} {len(labels) - len(left_out)} of {len(labels)} configurations"
     return text + (f"; not measurable: {', '.join(left_out)}" if left_out else "")
@@ -243,7 +246,7 @@ def _quotient(above: Resampled, below: Resampled) -> Resampled:
 def _inconsistency_rows(
     density: float, found: dict[str, dict[str, Inconsistency]], references: Iterable[str], level: float
 ) -> Iterator[dict[str, Any]]:
-    """The shares of every metric and test set, and their differences."""
+    """Shares of every metric and test set, and their differences."""
     for metric, by_set in found.items():
         for test_set, shares in by_set.items():
             for claim, unit in _INCONSISTENCY.items():
@@ -263,7 +266,7 @@ def _inconsistency_rows(
 def _confirmed_rows(
     key: Any, curves: Curves, references: Iterable[str], apart: Any, z: float
 ) -> Iterator[dict[str, Any]]:
-    """Of the reference metrics, whether other queries say so too."""
+    """Split-half confirmation of the reference metrics: do other queries show the same inconsistency?"""
     for metric in references:
         for test_set in sparse_sets(curves):
             found = confirmed(key, curves, metric, test_set, apart=apart, z=z)
@@ -278,13 +281,13 @@ def _confirmed_rows(
 def claim(
     table: pl.DataFrame, name: str, *, metric: str, test_set: str = SPARSE, minus: str | None = None
 ) -> pl.DataFrame:
-    """The rows of one pooled claim, by density: value, lower, upper.
+    """Rows of one pooled claim, by density: value, lower, upper.
 
     Args:
-        table: of `claims`.
-        name: of the claim.
-        metric, test_set: of the rows.
-        minus: what is subtracted; None: nothing.
+        table: table from `claims`.
+        name: name of the claim.
+        metric, test_set: metric and test set of the rows.
+        minus: subtracted entry; None: nothing is subtracted.
     """
     same = (
         (pl.col("claim") == name)

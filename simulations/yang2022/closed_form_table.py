@@ -1,4 +1,4 @@
-"""Closed form against Monte Carlo against the published number, for every metric and missing-fact model.
+"""Closed form, Monte Carlo and published number of every metric, by missing-fact model.
 
 python -m simulations.yang2022 closed-forms --quick --out out
 """
@@ -20,7 +20,7 @@ from simulations.yang2022.published import published_simulations
 
 @dataclass(frozen=True)
 class Config:
-    """The paper's example setting; `trials` queries a row, a tenth of them where scores are drawn."""
+    """The paper's example setting, with `trials` queries a row (a tenth of them where scores are drawn)."""
 
     strength: float = 0.7
     sparsity: float = 0.35
@@ -86,7 +86,7 @@ def run(config: Config) -> pl.DataFrame:
 
 
 def with_published(table: pl.DataFrame, published: pl.DataFrame | None, config: Config) -> pl.DataFrame:
-    """Adds `published_mean`, known for MRR of the paper's own models at this setting."""
+    """Adds `published_mean`, which is known for the MRR of the paper's own models at this setting."""
     if published is None:
         print("published: not compared, OWKG_DATA is not set")
         return table.with_columns(published_mean=pl.lit(None, pl.Float64))
@@ -109,7 +109,7 @@ def with_published(table: pl.DataFrame, published: pl.DataFrame | None, config: 
 
 
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
-    """Prints and saves the table of closed forms against Monte Carlo against the published number."""
+    """Prints and saves the table that compares closed forms, Monte Carlo and the published number."""
     config = Config(seed=seed, trials=100_000 if quick else Config.trials)
     writable_folder(out)
     published = published_simulations()

@@ -1,4 +1,4 @@
-"""Checkpoints that the sparse test puts in the wrong order: one case in close-up, and how many there are."""
+"""Checkpoints that the sparse test puts in the wrong order: one case in close-up, and the number of cases."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from simulations.yang2022.curve_plots import looks, shown_name
 from simulations.yang2022.inconsistency import Apart, Contradiction, larger_is_better, largest_contradiction
 from simulations.yang2022.selection import checked_curves, selected
 
-# Of the 95 % region of two means: the quantile of a chi-squared of two degrees of freedom.
+# Radius of the 95 % region of two means: the quantile of a chi-squared with two degrees of freedom.
 _REGION = -2 * np.log(0.05)
 _NAMES = {"sparse": "independent", "correlated": "correlated"}
 _SHARES = {
@@ -29,14 +29,13 @@ _SHARES = {
 def contradicted(
     curves: Curves, metric: str, test_set: str, found: Contradiction
 ) -> Int[np.ndarray, "checkpoints"]:
-    """The checkpoints of the better one's configuration that the full test puts above the worse one, and the
-    other test set below it.
+    """Checkpoints of the better one's configuration that are better on the full test and worse on the other.
 
     Args:
-        curves: of one density.
+        curves: curves of one density.
         metric: one of `curves.metrics`.
-        test_set: one of `curves.values` but the full one.
-        found: of `largest_contradiction`.
+        test_set: one of `curves.values` except the full one.
+        found: pair from `largest_contradiction`.
     """
     sign = 1 if larger_is_better(curves, metric) else -1
     full, sparse = (
@@ -49,18 +48,18 @@ def contradicted(
 def draw_contradiction(
     curves: Curves, panel: Any, *, metric: str, test_set: str, found: Contradiction
 ) -> None:
-    """The two checkpoints with the regions in which their means lie, and the quadrant of wrong orders.
+    """Draws the two checkpoints with the regions of their means, and the quadrant of wrong orders.
 
-    An ellipse is the 95 % region of both means over other queries. In the grey quadrant a model is better
-    than the worse one on the full test and worse on the other; small points are the other checkpoints of the
-    better one's configuration that lie there. Both test sets ask the same queries, so that differences are
-    surer than the ellipses say: the title has their standard errors.
+    An ellipse is the 95 % region of both means over other queries. In the grey quadrant, a model is better
+    than the worse checkpoint on the full test and worse on the other test; small points are further
+    checkpoints of the better one's configuration in this quadrant. Both test sets have the same queries, so
+    that differences are more certain than the ellipses suggest: the title has their standard errors.
 
     Args:
-        curves: of one density.
-        panel: to draw on.
+        curves: curves of one density.
+        panel: axes to draw on.
         metric, test_set: as in `largest_contradiction`.
-        found: by it.
+        found: pair from `largest_contradiction`.
     """
     from matplotlib.patches import Ellipse, Rectangle
 
@@ -72,7 +71,7 @@ def draw_contradiction(
     for at, marker in ((found.worse, "s"), (found.better, "o")):
         config = int(curves.config[at])
         look, label = by_label[curves.labels[config]], curves.labels[config]
-        # Two configurations of one model share a colour, so the second gets another.
+        # Two configurations of one model share a colour, so the second one gets a different colour here.
         colour = look.colour if marker == "o" or _models_differ(curves, found) else "0.2"
         own = np.flatnonzero(curves.config == config)
         own = own[np.argsort(curves.step[own], kind="stable")]
@@ -94,7 +93,7 @@ def draw_contradiction(
     low, high = low - 0.3 * (high - low), high + 0.3 * (high - low)
     panel.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     x, y = mean[:, found.worse]
-    # Towards better values on the full test, and towards worse ones on the other.
+    # Towards better values on the full test, and towards worse values on the other test.
     right = larger_is_better(curves, metric)
     corner = (x, low[1]) if right else (low[0], y)
     size = (high[0] - x, y - low[1]) if right else (x - low[0], high[1] - y)
@@ -140,20 +139,20 @@ def contradiction_figure(
     test_set: str = "sparse",
     apart: Any = Apart.CONFIGURATION,
 ) -> list[Path]:
-    """The largest contradiction: Figure 4 of Yang et al. (2022).
+    """Draws the largest contradiction: Figure 4 of Yang et al. (2022).
 
     Args:
-        curves: of one density.
-        stem: of the files.
+        curves: curves of one density.
+        stem: path of the files without their ending.
         metric: one of `curves.metrics`.
-        test_set: one of `curves.values` but the full one.
+        test_set: one of `curves.values` except the full one.
         apart: "configuration" or "model": what the two checkpoints must not share.
 
     Returns:
-        The paths written: .png, .svg and .pdf; none if the test set contradicts no order.
+        The written paths: .png, .svg and .pdf; empty if the test set contradicts no order.
 
     Raises:
-        ValueError: if a name is not known, or the curves do not hold together.
+        ValueError: if a name is unknown, or arrays of the curves do not fit together.
         OSError: if the files cannot be written.
     """
     found = largest_contradiction(checked_curves(curves), metric, test_set, apart=apart)
@@ -165,19 +164,19 @@ def contradiction_figure(
 
 
 def draw_by_density(table: pl.DataFrame, panel: Any, *, metric: str, share: str = "inconsistent") -> None:
-    """A share by density, one line of points a test set, with intervals.
+    """Draws a share by density, one line of points with intervals for each test set.
 
     Args:
-        table: of `simulations.yang2022.claims.claims`.
-        panel: to draw on.
-        metric: one of the table's.
+        table: table from `simulations.yang2022.claims.claims`.
+        panel: axes to draw on.
+        metric: a metric of the table.
         share: a claim about pairs.
     """
     sets = _known(table, metric=metric, share=share)
     densities = sorted(table["density"].unique(), reverse=True)
     for i, test_set in enumerate(sets):
         rows = claim(table, share, metric=metric, test_set=test_set).drop_nulls()
-        # Side by side: intervals of two test sets would hide one another.
+        # Next to each other, because overlapping intervals of two test sets would hide one another.
         x = np.array([densities.index(d) for d in rows["density"]]) + 0.12 * (i - (len(sets) - 1) / 2)
         _points(panel, x, rows, COLOURS[i % len(COLOURS)], _NAMES.get(test_set, test_set))
     panel.set_xticks(range(len(densities)), [f"{density:g}" for density in densities])
@@ -196,12 +195,12 @@ def _points(panel: Any, x: np.ndarray, rows: pl.DataFrame, colour: str, label: s
 
 
 def draw_by_metric(table: pl.DataFrame, panel: Any, *, density: float, share: str = "inconsistent") -> None:
-    """A share by metric at one density: bars from the smallest to the largest, with intervals.
+    """Draws a share by metric at one density: bars from the smallest to the largest, with intervals.
 
     Args:
-        table: of `simulations.yang2022.claims.claims`.
-        panel: to draw on.
-        density: one of the table's.
+        table: table from `simulations.yang2022.claims.claims`.
+        panel: axes to draw on.
+        density: a density of the table.
         share: a claim about pairs.
     """
     if density not in table["density"].to_list():
@@ -242,7 +241,7 @@ def draw_by_metric(table: pl.DataFrame, panel: Any, *, density: float, share: st
 
 
 def _known(table: pl.DataFrame, *, share: str, metric: str | None = None) -> list[str]:
-    """The test sets of the rows that are asked for, "sparse" first.
+    """Test sets of the wanted rows, "sparse" first.
 
     Raises:
         ValueError: if the table has no such share or metric.
@@ -276,17 +275,17 @@ def share_figures(
     """Pairs in the wrong order: `<share>_by_density` at one metric, `<share>_by_metric` at one density.
 
     Args:
-        table: of `simulations.yang2022.claims.claims`.
-        folder: of the files.
-        metric: drawn by density.
-        density: drawn by metric; None: the one that is nearest to 3/4.
-        shares: claims about pairs, two files each.
+        table: table from `simulations.yang2022.claims.claims`.
+        folder: folder for the files.
+        metric: metric of the figures by density.
+        density: density of the figures by metric; None: the one that is nearest to 3/4.
+        shares: claims about pairs, with two figures each.
 
     Returns:
-        The paths written: .png, .svg and .pdf.
+        The written paths: .png, .svg and .pdf.
 
     Raises:
-        ValueError: if a name is not known.
+        ValueError: if a name is unknown.
         OSError: if the files cannot be written.
     """
     drawn = density

@@ -21,20 +21,20 @@ _STYLES: tuple[Any, ...] = (
     (0, (1, 1)),
     (0, (8, 3)),
 )
-# Points of a panel beyond which a PDF holds its lines as a picture.
+# Number of points of a panel above which a PDF stores its lines as a bitmap.
 _MANY = 4000
-# Of a PNG; its dots per inch, and those below which it is not made smaller.
+# Largest size of a PNG, its dots per inch, and the fewest dots per inch to which it is reduced.
 _MOST_BYTES, _DPI, _LEAST_DPI = 300_000, 160.0, 72.0
 _BAND = "95 % of resampled test sets"
 _THEORY = "theory"
 _OTHERS = "other models"
 _HIGHLIGHTED = 3
-# Metrics of a figure by metric, where the curves have them.
+# Default metrics of a figure by metric, if the curves have them.
 _SHOWN = ("mrr", "hits@10", "p-mrr@1/4", "probe@0")
 
 
 class Look(NamedTuple):
-    """How the line of a configuration looks; one that is not highlighted is grey, and not named by itself."""
+    """Style of a configuration's line; a configuration that is not highlighted is grey and not named."""
 
     colour: str
     style: Any
@@ -42,10 +42,10 @@ class Look(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What lies behind the curves of one panel.
+    """Layer behind the curves of one panel.
 
     Attributes:
-        band: lower and upper ends of the sparse metric, of each checkpoint.
+        band: lower and upper ends of the sparse metric for each checkpoint.
         theory: full and sparse values of a curve.
     """
 
@@ -54,7 +54,7 @@ class Layer(NamedTuple):
 
 
 def highlighted(curves: Curves, metric: str) -> tuple[str, ...]:
-    """Up to three labels: the configurations that are the best, in the middle and the worst at the end.
+    """Up to three labels to highlight: the best, the middle and the worst configuration at the end.
 
     Args:
         curves: curves of one density.
@@ -72,14 +72,14 @@ def highlighted(curves: Curves, metric: str) -> tuple[str, ...]:
 
 
 def looks(curves: Sequence[Curves], only: Collection[str] | None = None) -> dict[str, Look]:
-    """A colour for each model, a line style for each configuration of it, the same in every panel; by label.
+    """Line styles by label, the same in every panel: a colour for each model, a dash for each configuration.
 
     Args:
         curves: curves of each density.
-        only: labels to highlight; the others are grey. Default: all.
+        only: labels to highlight; other configurations are grey. Default: all.
 
     Raises:
-        ValueError: if a label stands for two models.
+        ValueError: if one label is used for two models.
     """
     models: dict[str, str] = {}
     for of_density in curves:
@@ -110,22 +110,22 @@ def draw_curves(
     test_set: str = "sparse",
     layer: Layer | None = None,
 ) -> None:
-    """A line for each configuration, along its training, and the diagonal where both tests agree.
+    """Draws a line for each configuration, along its training, and the diagonal where both tests agree.
 
     Args:
-        curves: of one density.
-        panel: to draw on.
-        by_label: of `looks`.
+        curves: curves of one density.
+        panel: axes to draw on.
+        by_label: styles from `looks`.
         metric: one of `curves.metrics`.
-        test_set: one of `curves.values` but the full one.
-        layer: what lies behind.
+        test_set: one of `curves.values` except the full one.
+        layer: layer behind the curves.
     """
     full, sparse = (values.mean(axis=1, dtype=np.float64) for values in selected(curves, metric, test_set))
     layer = layer or Layer()
     corner = float(min(full.min(), sparse.min()))
     panel.axline((corner, corner), slope=1, color="0.6", lw=0.8, label="sparse = full")
     many = len(full) > _MANY
-    # What is highlighted is named first, and lies above the others.
+    # Highlighted configurations come first in the legend, and are drawn on top.
     order = sorted(range(len(curves.labels)), key=lambda i: not by_label[curves.labels[i]].highlighted)
     for config in order:
         label = curves.labels[config]
@@ -157,13 +157,13 @@ def draw_curves(
 
 
 def shown_name(curves: Curves, metric: str) -> str:
-    """The name of a metric as the paper writes it: MRR, log-MRR, Hits@10."""
+    """Name of a metric as the paper writes it: MRR, log-MRR, Hits@10."""
     name = curves.metrics[metric_index(curves, metric)]
     return name.replace("mrr", "MRR").replace("hits", "Hits").replace("probe", "PROBE")
 
 
 def _legend(fig: Any, axes: Sequence[Any]) -> None:
-    """One legend for all panels, outside of them."""
+    """Adds one legend for all panels, outside of them."""
     entries: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
@@ -187,7 +187,7 @@ class _Panel(NamedTuple):
 
 
 def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool, unit: bool = False) -> list[Path]:
-    """Draws the panels, with limits of their own or shared, or with 0 to 1 on all axes, and writes them."""
+    """Draws and writes the panels, with limits of their own, shared limits, or 0 to 1 on all axes."""
     rows, columns = panel_grid(len(panels))
     only = highlighted(nearest_published(panel.curves for panel in panels), panels[0].metric)
     by_label = looks([panel.curves for panel in panels], only)
@@ -213,11 +213,11 @@ def _figure(panels: Sequence[_Panel], stem: Path, *, shared: bool, unit: bool = 
 
 
 def _written(fig: Any, stem: Path) -> list[Path]:
-    """The files of a figure, with a coarser PNG where many panels would make it large."""
+    """Writes the files of a figure, with a coarser PNG if many panels would make it large."""
     paths = save_figure(fig, stem)
     dpi = _DPI
     while (size := paths[0].stat().st_size) > _MOST_BYTES and dpi > _LEAST_DPI:
-        # Bytes grow more slowly than pixels: a little more than the square root.
+        # Bytes grow more slowly than pixels, so that the exponent is a little above 1/2.
         dpi = max(_LEAST_DPI, 0.9 * dpi * (_MOST_BYTES / size) ** 0.6)
         save_figure(fig, paths[0], dpi=dpi)
     return paths
@@ -231,20 +231,20 @@ def density_figure(
     test_set: str = "sparse",
     layers: Sequence[Layer] | None = None,
 ) -> list[Path]:
-    """Sparse against full, a panel a density, the densest first: Figure 3 of Yang et al. (2022).
+    """Draws sparse against full, a panel for each density, densest first: Figure 3 of Yang et al. (2022).
 
     Args:
-        curves: one of each density.
-        stem: of the files.
+        curves: curves of each density.
+        stem: path of the files without their ending.
         metric: one of the metrics of all `curves`.
-        test_set: one of the test sets of all `curves`, but the full one.
-        layers: what lies behind the curves of each.
+        test_set: one of the test sets of all `curves`, except the full one.
+        layers: layer behind the curves of each density.
 
     Returns:
-        The paths written: .png, .svg and .pdf.
+        The written paths: .png, .svg and .pdf.
 
     Raises:
-        ValueError: if a name is not known, the curves do not hold together, or a layer does not fit.
+        ValueError: if a name is unknown, arrays of the curves do not fit together, or a layer does not fit.
         OSError: if the files cannot be written.
     """
     _checked_all(curves, [metric], [test_set])
@@ -265,13 +265,13 @@ def density_figure(
 def correlation_figure(
     curves: Curves, stem: Path, *, metric: str = "mrr", test_sets: Sequence[str] = ("sparse", "correlated")
 ) -> list[Path]:
-    """Test sets against the full one, side by side, at one density: Figure 5a of Yang et al. (2022).
+    """Draws test sets against the full one, side by side, at one density: Figure 5a of Yang et al. (2022).
 
     Args:
-        curves: of one density.
-        stem: of the files.
+        curves: curves of one density.
+        stem: path of the files without their ending.
         metric: one of `curves.metrics`.
-        test_sets: some of `curves.values` but the full one; "sparse" is titled independent.
+        test_sets: some of `curves.values` except the full one; the title of "sparse" is independent.
 
     Returns, Raises: as `density_figure`.
     """
@@ -284,16 +284,16 @@ def correlation_figure(
 def metric_figure(
     curves: Curves, stem: Path, *, metrics: Sequence[str] | None = None, test_set: str = "sparse"
 ) -> list[Path]:
-    """Sparse against full, a panel for each metric, at one density: Figure 5b of Yang et al. (2022).
+    """Draws sparse against full, a panel for each metric, at one density: Figure 5b of Yang et al. (2022).
 
     All axes go from 0 to 1 if the values do.
 
     Args:
-        curves: of one density.
-        stem: of the files.
+        curves: curves of one density.
+        stem: path of the files without their ending.
         metrics: some of `curves.metrics`. Default: MRR, Hits@10, p-MRR at 1/4 and PROBE of sharpness 0, or
             all metrics if the curves lack one of them.
-        test_set: one of `curves.values` but the full one.
+        test_set: one of `curves.values` except the full one.
 
     Returns, Raises: as `density_figure`.
     """

@@ -1,8 +1,8 @@
 """Figure 1 of Yang et al. (2022): MRR under missing facts against the true strength.
 
-Exact mean and 95 % band of a mean over 500 queries, Theorem 4.1's logarithm and, where OWKG_DATA is set, the
-published points; above them the line of the complete test. How far the published simulation and our Monte
-Carlo are from exact is printed.
+The figure has the exact mean, the 95 % band of a mean over 500 queries, the logarithm of Theorem 4.1, the
+line of the complete test above them and, if OWKG_DATA is set, the published points. The script prints how far
+the published simulation and our Monte Carlo are from the exact values.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ from simulations.yang2022.points import PublishedGrid, checked_points
 from simulations.yang2022.published import agreement, compared_with_published, published_simulations
 from simulations.yang2022.reported import complete
 
-# Queries of the mean whose 95 % band is drawn; the published simulation averaged as many.
+# Number of queries of the mean whose 95 % band is drawn, as in the published simulation.
 _BAND_QUERIES = 500
 
 
@@ -30,7 +30,7 @@ def run(trials: int, seed: int) -> pl.DataFrame:
 
 
 def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> None:
-    """A curve for each share of missing facts, named at its end, and the line of the complete test."""
+    """Draws a curve for each share of missing facts, named at its end, and the line of the complete test."""
     with figure(1, 1, (6.4, 4.2)) as (fig, panel):
         strengths = table["strength"].unique().sort().to_numpy()
         true = complete(strengths)
@@ -60,7 +60,7 @@ def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> Non
 
 
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
-    """Figure 1: MRR under missing facts against the true strength, with the published points on top."""
+    """Figure 1: MRR under missing facts against the true strength, with the published points."""
     writable_folder(out)
     published = published_simulations()
     table = run(2_000 if quick else 50_000, seed)

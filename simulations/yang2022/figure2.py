@@ -1,8 +1,9 @@
 """Figure 2 of Yang et al. (2022): MRR when missing facts correlate with the model's predictions.
 
-One panel a correlation: exact mean, Theorem 4.3's logarithm, our Monte Carlo, and, where OWKG_DATA is set,
-the published points. Curves end where the correlation leaves its feasible interval; published points
-beyond (hollow) come from conditional strengths that the published simulator cuts to [0, 1].
+There is one panel for each correlation, with the exact mean, the logarithm of Theorem 4.3, our Monte Carlo
+and, if OWKG_DATA is set, the published points. Curves end where the correlation leaves its feasible interval.
+Published points beyond this end (hollow) come from conditional strengths that the published simulator cuts to
+[0, 1].
 """
 
 from pathlib import Path
@@ -31,7 +32,7 @@ def run(trials: int, seed: int) -> pl.DataFrame:
 
 
 def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> None:
-    """Six panels that share their axes."""
+    """Draws six panels with shared axes."""
     with figure(2, 3, (10, 6), sharex=True, sharey=True) as (fig, axes):
         panels = table.group_by("rho", maintain_order=True)
         for panel, ((rho,), rows) in zip(axes.flat, panels, strict=True):
@@ -62,14 +63,14 @@ def draw(table: pl.DataFrame, published: pl.DataFrame | None, stem: Path) -> Non
         if published is not None:
             key.plot([], [], "o", color="0.4", ms=2.5, label="published (500 trials)")
         key.legend(fontsize=7, loc="upper left")
-        # Theorem 4.3 runs far below 0 where its error bound is large.
+        # Theorem 4.3 falls far below 0 where its error bound is large.
         key.set_ylim(0, 0.5)
         fig.suptitle("Correlation of missing facts with predictions shifts MRR, and can reverse it")
         save_figure(fig, stem)
 
 
 def main(out: Out = Path("out"), seed: Seed = 0, quick: Quick = False) -> None:
-    """Figure 2: the same where missing facts correlate with the model's predictions."""
+    """Figure 2: MRR against the true strength when missing facts correlate with the model's predictions."""
     writable_folder(out)
     published = published_simulations()
     table = run(500 if quick else 20_000, seed)

@@ -1,4 +1,4 @@
-"""Figures 3, 4 and 5 of Yang et al. (2022), their claims as numbers, and test sets drawn again."""
+"""Figures 3, 4 and 5 of Yang et al. (2022), their claims as numbers, and resampled test sets."""
 
 import json
 import sys
@@ -25,24 +25,24 @@ from simulations.open_world.runs import (
 )
 from simulations.script import Out, Seed
 
-# At which pairs of the full-size study take some seconds.
+# Number of resamples; with it, the pairs of the full-size study take a few seconds.
 _DRAWS = 400
 _DIGITS = 4
 
 
 class Drawn(NamedTuple):
-    """Files that were written, and the numbers that were said in words."""
+    """Written files, and the numbers that were printed in words."""
 
     paths: list[Path]
     numbers: dict[str, Any]
 
 
-# Draws into a folder, with a seed.
+# Function that draws into a folder, with a seed.
 Draw = Callable[[Study, Path, int], Drawn]
 
 
 def _command(words: str, *drawn: Draw) -> Callable[..., None]:
-    """The command that trains what is not there yet, and then draws."""
+    """A command that trains the runs that do not exist yet, and then draws."""
 
     def command(
         preset: PresetOption = Preset.QUICK,
@@ -80,16 +80,16 @@ def _command(words: str, *drawn: Draw) -> Callable[..., None]:
                 numbers |= found.numbers
                 stale = note(out, done.description, paths)
             if stale:
-                print(f"of an earlier study, and not drawn again: {', '.join(stale)}")
+                print(f"left from an earlier study, not drawn again: {', '.join(stale)}")
         if form is Format.JSON:
             print(json.dumps(numbers, indent=2, allow_nan=False))
 
-    command.__doc__ = f"{words} Cut short, the same command goes on where it stopped."
+    command.__doc__ = f"{words} If the command is interrupted, run it again and it resumes."
     return command
 
 
 def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
-    """The figure, and its points."""
+    """Draws Figure 3 and writes its points."""
     import polars as pl
 
     from simulations.script import save_table
@@ -99,7 +99,7 @@ def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
     tables, layers = [], []
     numbers = []
     total = len(done.worlds) * 2 * _DRAWS
-    with progress("sparse test sets drawn again", "draws") as update:
+    with progress("resampled sparse test sets", "draws") as update:
         for i, (world, of_world, curves) in enumerate(
             zip(done.worlds, done.records, done.curves, strict=True)
         ):
@@ -111,12 +111,12 @@ def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
             layers.append(Layer(band=found.band, theory=found.theory))
             agreeing = agreement(found.table)
             print(_agreeing(world, agreeing))
-            # Of no pairs there is no mean.
+            # The mean over no pairs is undefined.
             expected = found.pairs["predicted"].to_numpy().mean() if found.num_pairs else float("nan")
             if found.num_pairs:
                 print(
                     f"d = {world.density:g}: of {found.num_pairs:,} pairs, {found.inversions:.2%} "
-                    f"in the wrong order in a test set drawn again; by theory {expected:.2%}"
+                    f"in the wrong order on a resampled test set; by theory {expected:.2%}"
                 )
             pairs = {"pairs": found.num_pairs, "inversions": number(found.inversions)}
             numbers.append(
@@ -129,46 +129,46 @@ def draw_figure3(done: Study, out: Path, seed: int) -> Drawn:
 
 def _agreeing(world: Any, found: dict[str, Any]) -> str:
     inside = (
-        f"d = {world.density:g}: {found['in_band']:.1%} of checkpoints read within 95 % of resampled tests"
+        f"d = {world.density:g}: {found['in_band']:.1%} of checkpoints are within 95 % of resampled tests"
     )
     if "error" not in found:
         return inside
     lowest, highest = (f"{found[end]:+.3f} ({found[f'{end}_of']})" for end in ("lowest", "highest"))
     return (
-        f"{inside}; theory is off by {found['error']:.3f}, from {lowest} to {highest}: in the mean "
-        f"{found['by_queries']:+.3f} as found answers to a query come together, "
-        f"{found['by_ranks']:+.3f} as good answers are not all ranked first"
+        f"{inside}; theory is off by {found['error']:.3f}, from {lowest} to {highest}: on average "
+        f"{found['by_queries']:+.3f} because retrieved answers of a query cluster, "
+        f"{found['by_ranks']:+.3f} because not all good answers rank first"
     )
 
 
 def draw_figure4(done: Study, out: Path, _seed: int) -> Drawn:
-    """The figure at the paper's density, or a word that there is nothing to see."""
+    """Draws Figure 4 at the paper's density, or prints that there is nothing to see."""
     from simulations.yang2022.contradiction_plots import contradiction_figure
 
     if not _comparable(done):
         return Drawn([], {})
     paths = contradiction_figure(_one(done), out / "figure4_inconsistency")
     if not paths:
-        print("no two models of which the sparse test set contradicts the full one: no Figure 4")
+        print("the sparse test set contradicts the full one on no pair of models: no Figure 4")
     return Drawn(_said(paths), {})
 
 
 def draw_figure5_correlation(done: Study, out: Path, _seed: int) -> Drawn:
-    """The figure at the paper's density."""
+    """Draws Figure 5a at the paper's density."""
     from simulations.yang2022.curve_plots import correlation_figure
 
     return Drawn(_said(correlation_figure(_one(_without_chooser(done)), out / "figure5_correlation")), {})
 
 
 def draw_figure5_metrics(done: Study, out: Path, _seed: int) -> Drawn:
-    """The figure at the paper's density."""
+    """Draws Figure 5b at the paper's density."""
     from simulations.yang2022.curve_plots import metric_figure
 
     return Drawn(_said(metric_figure(_one(done), out / "figure5_metrics")), {})
 
 
 def write_claims(done: Study, out: Path, seed: int) -> Drawn:
-    """The table of claims, its figures, and what it comes to in a few lines."""
+    """Writes the table of claims and its figures, and prints a summary of a few lines."""
     import polars as pl
 
     from owkg.keys import seeded
@@ -193,7 +193,7 @@ def write_claims(done: Study, out: Path, seed: int) -> Drawn:
 
 
 def said(table: Any) -> list[str]:
-    """The claims in words: a line a density and claim, of MRR."""
+    """The claims about MRR in words: a line for each density and claim."""
     import polars as pl
 
     lines = []
@@ -201,7 +201,7 @@ def said(table: Any) -> list[str]:
         "ratio_of_slopes": "slope in the highest third over slope in the lowest",
         "log_fits_better": "curves that a logarithm fits better than a line",
         "inconsistent": "pairs in the wrong order beyond their errors",
-        "confirmed": "of such pairs on half of the queries, those in the same orders on the other half",
+        "confirmed": "of such pairs on half of the queries, share in the same orders on the other half",
     }
     own = table.filter(
         (pl.col("metric") == "mrr") & (pl.col("configuration") == "all") & pl.col("minus").is_null()
@@ -219,14 +219,14 @@ def said(table: Any) -> list[str]:
 
 
 def _comparable(done: Study) -> bool:
-    """Whether there are two configurations; says so if not."""
+    """Whether there are two configurations; prints a note if not."""
     if len(done.configurations) < 2:
         print("one configuration: no pairs to compare, so neither Figure 4 nor claims")
     return len(done.configurations) > 1
 
 
 def _without_chooser(done: Study) -> Study:
-    """Without the model that chose the missing facts (section 6.2), where two others can be compared."""
+    """The study without the model that chose the missing facts (section 6.2), if two other models remain."""
     from simulations.open_world.curves import without
 
     if done.chooser is None or len(done.configurations) < 3:
@@ -235,14 +235,14 @@ def _without_chooser(done: Study) -> Study:
 
 
 def _short(table: Any) -> Any:
-    """Numbers to as many digits as anybody reads, for files of hundreds of kilobytes."""
+    """Rounds numbers to the digits that readers need, so that files stay below hundreds of kilobytes."""
     import polars.selectors as cs
 
     return table.with_columns(cs.float().round_sig_figs(_DIGITS))
 
 
 def _one(done: Study) -> Any:
-    """Where several densities are there, figures of one density are of the one nearest to the paper's."""
+    """The curves nearest to the paper's density, used for all figures of one density."""
     from simulations.open_world.curves import nearest_published
 
     return nearest_published(done.curves)
@@ -257,8 +257,8 @@ def _said(paths: list[Path]) -> list[Path]:
 COMMANDS: dict[str, Callable[..., None]] = {
     "figure3": _command(
         "Figure 3: sparse against full MRR along the training of every model, a panel for each density. "
-        "Three models are highlighted. Behind their curves are 95 % of the resampled sparse test sets; "
-        "the dashed line is what theory expects of the strength that the full test measures.",
+        "Three models are highlighted. The bands hold 95 % of the resampled sparse test sets; "
+        "the dashed line is the expectation of theory at the strength that the full test measures.",
         draw_figure3,
     ),
     "figure4": _command(
@@ -266,8 +266,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
         draw_figure4,
     ),
     "figure5-correlation": _command(
-        "Figure 5a: facts that are missing at random, beside facts that a model chose. Where a world holds "
-        "no such test set, the first ComplEx chooses, as trained at the end.",
+        "Figure 5a: facts missing at random, and missing facts that a model chose. If a world has "
+        "no such test set, the first ComplEx chooses, at the end of its training.",
         draw_figure5_correlation,
     ),
     "figure5-metrics": _command(
@@ -283,4 +283,4 @@ COMMANDS: dict[str, Callable[..., None]] = {
         write_claims,
     ),
 }
-"""By name; each takes the same options."""
+"""Commands by name; all take the same options."""

@@ -10,25 +10,25 @@ from simulations.yang2022.resampling import Resampled, with_all
 from simulations.yang2022.selection import checked_curves, selected
 
 FEWEST = 3
-"""Checkpoints through which a line is laid, at least."""
+"""Fewest checkpoints to which a line is fitted."""
 
-# Squares around the mean, relative to the squares, that are rounding.
+# Sum of squares around the mean, relative to the sum of squares, below which it is rounding.
 _ROUNDING = 1e-24
 
 
 class Flattening(NamedTuple):
-    """How curved the curve of each configuration is; NaN where that cannot be measured.
+    """Curvature of each configuration's curve; NaN where it cannot be measured.
 
     Attributes:
-        slope_low, slope_high: of the least-squares line of the sparse metric against the full one, through
-            the checkpoints in the lowest and in the highest third of the curve's range of full values.
+        slope_low, slope_high: slopes of the least-squares lines of the sparse metric against the full one,
+            through the checkpoints in the lowest and in the highest third of the curve's range of full
+            values.
         slope_ratio: high / low; below 1, the curve flattens.
         r2_linear, r2_log: share of the variance of the sparse metric that a + b full and a + b log(full)
             explain, over the checkpoints above the lowest third: towards full value 0 the logarithm of
-            Theorem 4.1 of Yang et al. (2022) falls below all bounds, and holds for no model.
+            Theorem 4.1 of Yang et al. (2022) falls below all bounds, so that it holds for no model.
         r2_gain: r2_log - r2_linear.
-        slope_remarks, fit_remarks: why the slopes and the fits of a curve cannot be measured; "" where they
-            can.
+        slope_remarks, fit_remarks: why the slopes and the fits of a curve cannot be measured; "" if they can.
     """
 
     slope_low: Resampled
@@ -42,7 +42,7 @@ class Flattening(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Least-squares lines of a batch; NaN where x, or for `r2` y, does not vary."""
+    """Least-squares lines of a batch; NaN where x, or for `r2` also y, does not vary."""
 
     slope: Float64[np.ndarray, "batch"]
     r2: Float64[np.ndarray, "batch"]
@@ -67,7 +67,7 @@ def line(x: Float64[np.ndarray, "batch points"], y: Float64[np.ndarray, "batch p
 def thirds(
     full: Float64[np.ndarray, "points"],
 ) -> tuple[Bool[np.ndarray, "points"], Bool[np.ndarray, "points"]]:
-    """Which points lie in the lowest and in the highest third of the range of `full`.
+    """Masks of the points in the lowest and in the highest third of the range of `full`.
 
     Examples:
         >>> low, high = thirds(np.array([0.0, 1.0, 2.0, 3.0]))
@@ -82,18 +82,18 @@ def thirds(
 def flattening(
     curves: Curves, metric: str, test_set: str, counts: Float32[np.ndarray, "replicates queries"]
 ) -> Flattening:
-    """The flattening of every configuration's curve, for the queries as they are and for every resample.
+    """Flattening of every configuration's curve, on the original queries and on every resample.
 
-    Which checkpoints make up a third is settled once, by the queries as they are.
+    The original queries alone decide which checkpoints belong to a third.
 
     Args:
-        curves: of one density.
+        curves: curves of one density.
         metric: one of `curves.metrics`.
-        test_set: one of `curves.values` but the full one.
-        counts: of `query_counts`.
+        test_set: one of `curves.values` except the full one.
+        counts: counts from `query_counts`.
 
     Raises:
-        ValueError: if the metric or the test set is not known, or the curves do not hold together.
+        ValueError: if the metric or the test set is unknown, or arrays of the curves do not fit together.
     """
     chosen = selected(checked_curves(curves), metric, test_set)
     weights = with_all(counts)
@@ -154,8 +154,8 @@ def over_curves(resampled: Resampled, statistic: Any = np.mean) -> Resampled:
     """A statistic over the measurable curves; NaN if there are none.
 
     Args:
-        resampled: a number of each curve.
-        statistic: of numbers along `axis`.
+        resampled: one number for each curve.
+        statistic: function of numbers along `axis`.
     """
     measurable = np.isfinite(resampled.value)
     if not measurable.any():

@@ -13,16 +13,17 @@ from simulations.yang2022.pairs import differences
 from simulations.yang2022.selection import checked_curves, selected
 
 SPLITS = 20
-"""Divisions into halves, unless another number is asked for."""
+"""Default number of divisions into halves."""
 
 
 class Confirmed(NamedTuple):
-    """Pairs of checkpoints that are inconsistent on one half of the queries, looked at on the other.
+    """Pairs of checkpoints that are inconsistent on one half of the queries, checked on the other half.
 
     Attributes:
-        share: of them, whose full and sparse orders are the same on the other half; nan if there are none.
+        share: share of these pairs whose full and sparse orders are the same on the other half; nan if there
+            are none.
         chance: share of all pairs whose orders contradict on a half, whatever the errors.
-        found: pairs inconsistent on a half, in the mean.
+        found: mean number of pairs that are inconsistent on a half.
     """
 
     share: float
@@ -40,20 +41,20 @@ def confirmed(
     z: Any = Z,
     splits: int = SPLITS,
 ) -> Confirmed:
-    """Divides the queries in halves, and asks each for what the other says.
+    """Divides the queries into halves, and checks the inconsistent pairs of each half on the other half.
 
     Args:
-        key: of `jax.random.key`; consumed.
-        curves: of one density, of at least four queries.
+        key: key of `jax.random.key`; consumed.
+        curves: curves of one density, with at least four queries.
         metric: one of `curves.metrics`.
-        test_set: one of `curves.values` but the full one.
+        test_set: one of `curves.values` except the full one.
         apart: "configuration" or "model": what the checkpoints of a pair must not share.
-        z: standard errors beyond which a difference is beyond its error.
-        splits: divisions into halves; both halves take both parts.
+        z: number of standard errors that a difference must exceed to count as beyond its error.
+        splits: number of divisions into halves; each half is used to find pairs and to check them.
 
     Raises:
-        ValueError: if a name is not known, the curves do not hold together, there is nothing to compare, or
-            queries are too few to halve.
+        ValueError: if a name is unknown, arrays of the curves do not fit together, there is nothing to
+            compare, or there are too few queries to halve.
     """
     key = as_key(key)
     chosen = selected(checked_curves(curves), metric, test_set)
@@ -83,7 +84,7 @@ def confirmed(
 
 
 class _Order(NamedTuple):
-    """The signs of the differences of means, and which are beyond z standard errors."""
+    """Signs of the differences of means, and which differences exceed z standard errors."""
 
     sign: Float64[np.ndarray, "checkpoints checkpoints"]
     distinct: Bool[np.ndarray, "checkpoints checkpoints"]

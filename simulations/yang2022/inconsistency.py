@@ -16,28 +16,28 @@ from simulations.yang2022.resampling import Resampled
 from simulations.yang2022.selection import checked_curves, metric_index, selected
 
 Z = 1.96
-"""Standard errors beyond which a difference counts as seen."""
+"""Default number of standard errors beyond which a difference counts as seen."""
 
 
 class Apart(StrEnum):
-    """What two checkpoints must not share to be compared."""
+    """Property that two compared checkpoints must not share."""
 
     CONFIGURATION = "configuration"
     MODEL = "model"
 
 
 class Inconsistency(NamedTuple):
-    """Shares of the pairs of checkpoints; NaN where there are no pairs to take a share of.
+    """Shares of the pairs of checkpoints; NaN if there are no pairs.
 
     A difference is beyond its error if it exceeds z standard errors of the paired difference over queries.
 
     Attributes:
-        inconsistent: whose sparse order contradicts the full order, both differences beyond their errors;
-            of all pairs.
-        of_distinct: the same, of the pairs whose full difference is beyond its error.
-        contradicting: whose sparse order contradicts the full order, whatever the errors; of all pairs.
-        distinct: whose full difference is beyond its error; of all pairs.
-        pairs: how many there are.
+        inconsistent: share of all pairs whose sparse order contradicts the full order, with both differences
+            beyond their errors.
+        of_distinct: number of these pairs, as a share of the pairs whose full difference is beyond its error.
+        contradicting: share of all pairs whose sparse order contradicts the full order, whatever the errors.
+        distinct: share of all pairs whose full difference is beyond its error.
+        pairs: number of pairs.
     """
 
     inconsistent: Resampled
@@ -48,10 +48,10 @@ class Inconsistency(NamedTuple):
 
 
 class Contradiction(NamedTuple):
-    """Two checkpoints that the full test puts in one order and another test set in the other.
+    """Two checkpoints that the full test puts in one order and another test set in the opposite order.
 
     Attributes:
-        better, worse: the checkpoints, as the full test has it.
+        better, worse: the checkpoints, as ordered by the full test.
         z_full, z_sparse: their differences in standard errors, both positive.
     """
 
@@ -62,10 +62,10 @@ class Contradiction(NamedTuple):
 
 
 def groups(curves: Curves, apart: Any = Apart.CONFIGURATION) -> Int[np.ndarray, "checkpoints"]:
-    """The group of each checkpoint; only those of different groups are compared.
+    """Group of each checkpoint; only checkpoints of different groups are compared.
 
     Raises:
-        ValueError: if `apart` is none of `Apart`, or all checkpoints are of one group.
+        ValueError: if `apart` is not one of `Apart`, or all checkpoints are in one group.
     """
     if apart not in list(Apart):
         raise ValueError(f"`apart` must be one of {', '.join(Apart)}, got {apart!r}.")
@@ -89,23 +89,24 @@ def inconsistency(
     apart: Any = Apart.CONFIGURATION,
     z: Any = Z,
 ) -> dict[str, Inconsistency]:
-    """The shares of inconsistent pairs, for the queries as they are and for every resample.
+    """Shares of inconsistent pairs, on the original queries and on every resample.
 
-    Differences and their standard errors are both those of the resampled queries.
+    Differences and their standard errors are both computed from the resampled queries.
 
     Args:
-        curves: of one density.
+        curves: curves of one density.
         metric: one of `curves.metrics`.
-        test_sets: some of `curves.values` but the full one.
-        counts: of `query_counts`.
+        test_sets: some of `curves.values` except the full one.
+        counts: counts from `query_counts`.
         apart: "configuration" or "model": what the checkpoints of a pair must not share.
-        z: standard errors beyond which a difference is beyond its error.
+        z: number of standard errors that a difference must exceed to count as beyond its error.
 
     Returns:
-        By test set.
+        `Inconsistency` by test set.
 
     Raises:
-        ValueError: if a name is not known, the curves do not hold together, or there is nothing to compare.
+        ValueError: if a name is unknown, arrays of the curves do not fit together, or there is nothing to
+            compare.
     """
     checked_curves(curves)
     chosen = [selected(curves, metric, test_set) for test_set in test_sets]
@@ -114,7 +115,7 @@ def inconsistency(
     z = checked_z(z)
     values = np.stack([chosen[0].full, *(selection.sparse for selection in chosen)])
     tiles = tiles_of(groups(curves, apart), values.shape[-1])
-    # Resamples in single precision: their spread needs no more.
+    # Single precision is enough for the resamples, because only their spread is used.
     queries = np.float32(values.shape[-1])
     once, often = (
         count_pairs(tiles, values, weights, z)
@@ -139,10 +140,10 @@ def largest_contradiction(
     """The contradicting pair whose smaller difference, in standard errors, is the largest.
 
     Args:
-        curves: of one density.
+        curves: curves of one density.
         metric: one of `curves.metrics`.
-        test_set: one of `curves.values` but the full one.
-        apart: "configuration" or "model".
+        test_set: one of `curves.values` except the full one.
+        apart: "configuration" or "model": what the two checkpoints must not share.
 
     Returns:
         The pair; None if no order is contradicted.
@@ -172,7 +173,7 @@ def larger_is_better(curves: Curves, metric: str) -> bool:
 
 
 def checked_z(z: Any) -> float:
-    """`z`, a finite number of at least 0."""
+    """`z`, checked to be a finite number of at least 0."""
     return checks.scalar("z", checks.real("z", z, 0, np.inf))
 
 

@@ -9,21 +9,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-# Differences of a tile: of pairs and queries. So many lie in a processor's cache.
+# Number of differences of a tile (pairs times queries), which fits into a processor's cache.
 _ENTRIES = 2**19
 _LARGEST_TILE = 32
-# Pairs of tiles counted between two looks at the clock or the keyboard.
+# Number of pairs of tiles that are counted between two checks of the clock or the keyboard.
 _AT_ONCE = 2**10
 
 
 class Tiles(NamedTuple):
-    """Checkpoints of one group each, in rows of one length, and which rows are compared.
+    """Checkpoints of one group each, in rows of one length, and the pairs of rows to compare.
 
     Attributes:
-        checkpoint: which one, [tiles, size]; 0 where there is none.
-        real: whether there is one.
-        pairs: of tiles of different groups, each once, [pairs, 2].
-        num_pairs: of checkpoints.
+        checkpoint: number of the checkpoint, [tiles, size]; 0 where there is none.
+        real: whether there is a checkpoint, [tiles, size].
+        pairs: pairs of tiles of different groups, each once, [pairs, 2].
+        num_pairs: number of pairs of checkpoints.
     """
 
     checkpoint: Int[np.ndarray, "tiles size"]
@@ -33,12 +33,12 @@ class Tiles(NamedTuple):
 
 
 class PairCounts(NamedTuple):
-    """Pairs of checkpoints, counted under each weighting of the queries.
+    """Numbers of pairs of checkpoints under each weighting of the queries.
 
     Attributes:
-        distinct: whose full difference is beyond its error.
-        contradicting: whose sparse difference has the other sign, by test set.
-        inconsistent: contradicting, and both differences beyond their errors, by test set.
+        distinct: pairs whose full difference is beyond its error.
+        contradicting: pairs whose sparse difference has the opposite sign, by test set.
+        inconsistent: contradicting pairs with both differences beyond their errors, by test set.
     """
 
     distinct: Int[np.ndarray, "weights"]
@@ -50,8 +50,8 @@ def tiles_of(group: Int[np.ndarray, "checkpoints"], queries: int) -> Tiles:
     """Cuts checkpoints into tiles of one group each.
 
     Args:
-        group: of each checkpoint; those of one group are not compared.
-        queries: how many there are.
+        group: group of each checkpoint; checkpoints of one group are not compared.
+        queries: number of queries.
 
     Examples:
         >>> tiles = tiles_of(np.array([0, 0, 1, 0]), 100)
@@ -60,7 +60,7 @@ def tiles_of(group: Int[np.ndarray, "checkpoints"], queries: int) -> Tiles:
     """
     names, sizes = np.unique(group, return_counts=True)
     most = max(1, min(_LARGEST_TILE, int((_ENTRIES / queries) ** 0.5)))
-    # Of the largest group no tile is left nearly empty.
+    # Sizes tiles so that the largest group leaves no tile nearly empty.
     size = -(-int(sizes.max()) // -(-int(sizes.max()) // most))
     rows, of_group = [], []
     for name in names:
@@ -89,7 +89,7 @@ def _counted(
     queries, num_weights = weights.shape
     means = values @ weights
     sparse_sets = len(values) - 1
-    # Equal checkpoints have equal means, but for rounding.
+    # Equal checkpoints have equal means except for rounding.
     rounding = 16 * jnp.finfo(weights.dtype).eps
 
     none = jnp.zeros((sparse_sets, num_weights), jnp.int32)
@@ -99,7 +99,7 @@ def _counted(
         valid = (real[one][:, None] & real[two][None, :])[..., None]
 
         def difference(at: int) -> Array:
-            """Of the means on a test set, [pairs, weights]; 0 where it is rounding, or no pair."""
+            """Difference of the means on a test set, [pairs, weights]; 0 if it is rounding or not a pair."""
             first, second = means[at, one][:, None], means[at, two][None, :]
             least = rounding * jnp.maximum(jnp.abs(first), jnp.abs(second))
             apart = first - second
@@ -113,7 +113,7 @@ def _counted(
             return mean * mean > z * z * variance
 
         def both_beyond(at: int, seen: Array, sparse: Array) -> Array:
-            """How many of the pairs `seen` differ beyond the error of a sparse test too, [weights]."""
+            """Number of the pairs `seen` that also differ beyond the error of a sparse test, [weights]."""
             return (seen & beyond_error(at, sparse)).sum(axis=0, dtype=jnp.int32)
 
         full = difference(0)
@@ -124,7 +124,7 @@ def _counted(
             opposed = ((full > 0) & (sparse < 0)) | ((full < 0) & (sparse > 0))
             seen = opposed & beyond
             contradicting.append(opposed.sum(axis=0, dtype=jnp.int32))
-            # Most tiles hold no such pair, and need no errors of the sparse test.
+            # Most tiles have no such pair, and then the errors of the sparse test are not needed.
             inconsistent.append(
                 jax.lax.cond(seen.any(), partial(both_beyond, at), lambda *_: none[0], seen, sparse)
             )
@@ -144,10 +144,10 @@ def count_pairs(
     """Counts pairs of checkpoints under every weighting of the queries, in the precision of `weights`.
 
     Args:
-        tiles: of the checkpoints.
-        values: on the full test, then on others.
-        weights: of the queries, each row summing to 1.
-        z: standard errors beyond which a difference is beyond its error.
+        tiles: tiles of the checkpoints.
+        values: values on the full test, then on other test sets.
+        weights: weights of the queries, each row summing to 1.
+        z: number of standard errors that a difference must exceed to count as beyond its error.
     """
     dtype = weights.dtype
     with jax.enable_x64(dtype == np.float64):
@@ -173,7 +173,7 @@ def differences(
     """Means and standard errors of the paired differences between all checkpoints, first minus second.
 
     Args:
-        values: of each checkpoint, of each query.
+        values: value of each checkpoint and query.
     """
     values = values.astype(np.float64)
     mean = values.mean(axis=1)

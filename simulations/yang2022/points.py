@@ -1,4 +1,4 @@
-"""The points of the published figures, with every closed form and a Monte Carlo estimate of each."""
+"""Points of the published figures, with every closed form and a Monte Carlo estimate of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from owkg.rank_weights import MRR
 
 @dataclass(frozen=True)
 class PublishedGrid:
-    """The settings that Yang et al. (2022) simulate."""
+    """Settings that Yang et al. (2022) simulate."""
 
     correlations: tuple[float, ...] = (-0.3, -0.2, -0.1, 0.0, 0.1, 0.2)
     alphas: tuple[float, ...] = (0.8, 0.65, 0.5, 0.35)
@@ -23,7 +23,7 @@ class PublishedGrid:
     num_entities: int = 14505
 
     def points(self, *correlations: float) -> dict[str, np.ndarray]:
-        """`rho`, `alpha` and `strength` of all points, flat; of all correlations when none is given."""
+        """`rho`, `alpha` and `strength` of all points at the given correlations (default: all), flat."""
         axes = (correlations or self.correlations, self.alphas, self.strengths)
         flat = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
         return dict(zip(("rho", "alpha", "strength"), flat, strict=True))
@@ -36,12 +36,12 @@ def checked_points(
     seed: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
-    """One row a point: MRR's closed forms, Monte Carlo, and their standardised difference.
+    """One row for each point: closed forms of MRR, Monte Carlo, and their standardised difference.
 
     Args:
-        grid: gives the sizes of the queries.
-        points: `rho`, `alpha`, `strength`, flat and feasible.
-        trials: queries a point.
+        grid: grid that states the sizes of the queries.
+        points: `rho`, `alpha` and `strength`, flat and feasible.
+        trials: number of queries for each point.
         seed: equal seeds give equal rows.
         on_progress: as in `simulate.estimate`.
     """

@@ -1,8 +1,8 @@
 """Predictions of theory for the sparse test of a trained model, from its metric on the full test.
 
-The model of theory has one number, its strength: the probability that it classifies an answer as positive;
-positives rank before all others, in random order. Facts are missing independently. A query all of whose
-answers are missing is left out, as from the resamples of `owkg.simulate`.
+The theory describes a model by one number, its strength: the probability that it classifies an answer as
+positive. Positives rank before all other candidates, in random order. Facts are missing independently. A
+query whose answers are all missing is left out, as in the resamples of `owkg.simulate`.
 """
 
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ from owkg.theory import covariance, moments
 
 
 class Predicted(NamedTuple):
-    """Of the mean over the queries with an answer left; arrays of one shape.
+    """Moments of the mean over the queries with an answer left; arrays of one shape.
 
     Attributes:
-        mean: exact for each query, and for their mean up to terms of one over the number of queries.
-        variance: to first order in the number of queries left. It is over the missing facts and over the
-            order in which the model puts the candidates; resamples of fixed scores vary by the first alone.
+        mean: exact for each query; for their mean, exact up to terms of one over the number of queries.
+        variance: to first order in the number of queries left. It covers the missing facts and the order in
+            which the model puts the candidates; resamples of fixed scores vary only by the missing facts.
     """
 
     mean: Any
@@ -30,26 +30,26 @@ class Predicted(NamedTuple):
 
 
 def measured_strength(metric: RankWeight, value: Any, num_answers: Any, num_entities: Any) -> Any:
-    """The strength at which theory gives `value` on the full test, where no fact is missing.
+    """Strength at which theory gives `value` on the full test, where no fact is missing.
 
     A positive answer then ranks first and a negative one uniformly on 1 .. n, n = num_entities - N + 1, so
     that the metric is l h(1) + (1 - l) c, with c the mean of h over 1 .. n, and
 
         l = (value - c) / (h(1) - c).
 
-    For MRR, c is about log(n) / n, and the strength close to the value.
+    For MRR, c is about log(n) / n, so that the strength is close to the value.
 
     Args:
-        metric: the rank metric.
+        metric: rank metric.
         value: mean over the queries of the metric of a model on the full test, any shape.
         num_answers: N of each query, [queries], or one number.
-        num_entities: candidates before filtering.
+        num_entities: number of candidates before filtering.
 
     Returns:
-        Strengths, the shape of `value`; below 0 where a model is worse than chance.
+        Strengths in the shape of `value`; below 0 if a model is worse than random ranking.
 
     Raises:
-        ValueError: if an argument is out of range, or the metric weighs all ranks alike.
+        ValueError: if an argument is out of range, or the metric weighs all ranks equally.
 
     Examples:
         >>> from owkg.metrics import MRR
@@ -70,16 +70,16 @@ def measured_strength(metric: RankWeight, value: Any, num_answers: Any, num_enti
 def predicted(
     metric: RankWeight, strength: Any, sparsity: Any, num_answers: Any, num_entities: Any
 ) -> Predicted:
-    """Mean and variance of what a model of that strength reads on the sparse test.
+    """Mean and variance of a metric on the sparse test by the strength of the model.
 
-    Of the queries with N answers, a share of 1 - sparsity^N is left, and weighs in the mean.
+    A share of 1 - sparsity^N of the queries with N answers is left, and weighs in the mean.
 
     Args:
-        metric: the rank metric.
-        strength: in [0, 1], any shape.
-        sparsity: in (0, 1); broadcasts with `strength`.
+        metric: rank metric.
+        strength: strength of the model in [0, 1], any shape.
+        sparsity: share of missing answers in (0, 1); broadcasts with `strength`.
         num_answers: N of each query of the full test, [queries].
-        num_entities: candidates before filtering.
+        num_entities: number of candidates before filtering.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -99,28 +99,28 @@ def predicted(
 def predicted_inversions(
     metric: RankWeight, strength: Any, other_strength: Any, sparsity: Any, num_answers: Any, num_entities: Any
 ) -> Any:
-    """P(of two models, the weaker one reads better on the sparse test).
+    """Probability that the weaker of two models has the better metric on the sparse test.
 
-    Both miss the same facts, and share nothing else; normal in the mean over queries.
+    Both models miss the same facts and share nothing else. The mean over queries is taken to be normal.
 
     Args:
-        metric: the rank metric.
-        strength: of one model, in [0, 1], any shape.
-        other_strength: of the other.
-        sparsity: in (0, 1).
+        metric: rank metric.
+        strength: strength of one model in [0, 1], any shape.
+        other_strength: strength of the other model.
+        sparsity: share of missing answers in (0, 1).
         num_answers: N of each query of the full test, [queries].
-        num_entities: candidates before filtering.
+        num_entities: number of candidates before filtering.
 
     Returns:
-        Probabilities, the shape to which strengths and sparsity broadcast; nan for equal strengths, 1/2 where
-        the means do not differ.
+        Probabilities, in the shape to which strengths and sparsity broadcast; nan for equal strengths, and
+        1/2 where the means do not differ.
 
     Raises:
         ValueError: if an argument is out of range.
     """
     answers, counts, entities = _queries(num_answers, num_entities)
     beta = _sparsity(sparsity)
-    # Theory refuses wrong ones by name.
+    # The functions of theory check the strengths and name a wrong one.
     one, two = np.asarray(strength)[..., None], np.asarray(other_strength)[..., None]
     world = {"sparsity": beta[..., None], "num_answers": answers, "num_entities": entities}
     shared = covariance(metric, strength=one, other_strength=two, **world)
@@ -140,7 +140,7 @@ def predicted_inversions(
 
 
 def _queries(num_answers: Any, num_entities: Any) -> tuple[np.ndarray, np.ndarray, int]:
-    """Different numbers of answers, how many queries have each, and the number of entities."""
+    """Distinct numbers of answers, how many queries have each, and the number of entities."""
     answers = checks.integer("num_answers", num_answers, 1)
     entities = checks.whole("num_entities", num_entities, 2)
     checks.require("num_answers", answers, answers < entities, f"below `num_entities` ({entities})")
@@ -155,15 +155,15 @@ def _sparsity(sparsity: Any) -> np.ndarray:
 def _over_queries(
     expectation: Any, variance: Any, beta: np.ndarray, answers: np.ndarray, counts: np.ndarray
 ) -> Predicted:
-    """Moments of the mean over the queries that are left, of those of one such query.
+    """Moments of the mean over the queries that are left, from the moments of one such query.
 
-    The mean is a ratio, sum I M / sum I with I whether a query is left. To first order it varies as
-    sum I (M - mean) / E[sum I], and each query adds p (V + d^2) - p^2 d^2, with d its own mean's distance.
+    The mean is a ratio, sum I M / sum I, where I is 1 if a query is left. To first order it varies as sum I
+    (M - mean) / E[sum I], and each query adds p (V + d^2) - p^2 d^2, where d is the distance of its own mean.
 
     Args:
-        expectation, variance: of a query that is left, [*grid, different].
+        expectation, variance: moments of a query that is left, [*grid, different].
         beta: sparsity, broadcasts with the grid.
-        answers, counts: of the queries, [different].
+        answers, counts: distinct numbers of answers, and how many queries have each, [different].
     """
     left = -np.expm1(answers * np.log(beta[..., None]))
     weight = counts * left

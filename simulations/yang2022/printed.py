@@ -1,4 +1,4 @@
-"""The printed numbers of Yang et al. (2022), recomputed: `cells`."""
+"""Printed numbers of Yang et al. (2022), recomputed in `cells`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,25 +21,25 @@ ANSWERS: dict[str, tuple[str, ...]] = {
     "missing": ("water polo", "boxing", "dressage", "show jumping", "canoe sprint", "cycling"),
 }
 REPORTED = np.array([5, 5, 1, 2, 3, 4, 7, 9])
-"""Table 1: the answers, test answers first, and their ranks filtered by the two test answers."""
+"""Answers of Table 1, test answers first, and their ranks filtered by the two test answers."""
 CORRECTED = ("1", "1", "1", "1", "1", "1", "3", "4")
 
 _OUTPUT = "of a model and a list that are not published"
 _SETTING = "a setting, not a result"
-_FIGURE = "stands in a figure alone"
+_FIGURE = "appears only in a figure"
 
 
 def corrected_ranks(reported: np.ndarray, num_test: int) -> np.ndarray:
-    """The ranks of a query's answers once all are filtered, from those filtered by the test answers alone.
+    """Ranks of a query's answers filtered by all of them, from ranks filtered by the test answers.
 
     Args:
-        reported: the test answers first, then missing ones that were found, no two of the same rank.
-        num_test: how many are test answers.
+        reported: ranks of the test answers, then of the missing answers that were retrieved, all different.
+        num_test: number of test answers.
     """
     last = int(reported.max())
-    # One candidate at each rank; those that are no missing answer have ids beyond the answers.
+    # There is one candidate at each rank; candidates that are not missing answers have ids above the answers.
     others = np.setdiff1d(np.arange(1, last + 1), reported[num_test:])
-    # A test answer stands just above the candidate that has its rank.
+    # A test answer is just above the candidate that has its rank.
     test = np.arange(len(reported)) < num_test
     scores = np.concatenate([-reported + 0.5 * test, -others.astype(float)])
     target = np.arange(len(reported))
@@ -111,7 +111,7 @@ def _section_6(data: Path) -> Iterator[Cell]:
     yield Cell("section 6.1, kinds of models", "4", len({one.model for one in configurations}))
     for name, printed in (("first curve", "4"), ("second curve", "7"), ("density", "0.75")):
         yield Cell(f"Figure 4, {name}", printed, None, _FIGURE)
-    yield Cell("section 6.2, label of the ComplEx", "16", None, "labels stand in an appendix")
+    yield Cell("section 6.2, label of the ComplEx", "16", None, "labels are listed in an appendix")
     share = read_world(folder / "75").present["sparse"].mean()
     densities = np.linspace(0.01, 1, 100)
     nearest = densities[np.abs(test_share(densities, 0.7) - share).argmin()]
@@ -122,7 +122,7 @@ def cells(data: Path) -> Iterator[Cell]:
     """Every printed number.
 
     Args:
-        data: the folder of the published data.
+        data: folder of the published data.
     """
     yield from _table_1()
     yield from _section_4(data)

@@ -1,4 +1,4 @@
-"""The published simulations of Yang et al. (2022), where the user has them."""
+"""Published simulations of Yang et al. (2022), read if the user has them."""
 
 from typing import NamedTuple
 
@@ -22,10 +22,10 @@ _COLUMNS = {
 
 
 def published_simulations() -> pl.DataFrame | None:
-    """The table `$OWKG_DATA/open_world_simulation/published.csv`; None when OWKG_DATA is not set.
+    """The table `$OWKG_DATA/open_world_simulation/published.csv`; None if OWKG_DATA is not set.
 
     Raises:
-        ValueError: if OWKG_DATA is set and the file is not there or not such a table.
+        ValueError: if OWKG_DATA is set and the file is not there or is not such a table.
     """
     path = data_file("open_world_simulation", "published.csv")
     if path is None:
@@ -35,10 +35,10 @@ def published_simulations() -> pl.DataFrame | None:
     except pl.exceptions.PolarsError as error:
         raise ValueError(f"{path}: {error}") from error
     if missing := sorted(set(_COLUMNS) - set(table.columns)):
-        raise ValueError(f"{path}: no column {', '.join(missing)}.")
+        raise ValueError(f"{path}: must have the column {', '.join(missing)}.")
     table = table.select(list(_COLUMNS))
     if table.is_empty():
-        raise ValueError(f"{path}: no rows.")
+        raise ValueError(f"{path}: must have at least one row, got none.")
     probability = pl.col("alpha").is_between(0, 1, closed="none") & pl.col("strength").is_between(0, 1)
     sizes = (pl.col("num_answers") >= 1) & (pl.col("num_entities") > pl.col("num_answers"))
     numbers = pl.col("rho").is_between(-1, 1) & pl.col("mrr_mean").is_finite()
@@ -51,15 +51,15 @@ def published_simulations() -> pl.DataFrame | None:
 
 
 def compared_with_published(table: pl.DataFrame) -> pl.DataFrame:
-    """The published means beside the exact ones.
+    """The published means next to the exact ones.
 
     The published simulator draws `uniform < l1` whatever l1 is: outside the feasible interval of the
-    correlation its conditional strengths act as if cut to [0, 1], and so they are here. Such points are
+    correlation, its conditional strengths act as if cut to [0, 1], and the same is done here. Such points are
     marked `saturated`.
 
     Returns:
-        The rows of `table` with `expectation`, `variance`, `standardised_difference`,
-        `standard_error_ratio` (published over exact) and `saturated` added.
+        The rows of `table` with `expectation`, `variance`, `standardised_difference`, `standard_error_ratio`
+        (published divided by exact) and `saturated` added.
     """
     l1, l2 = openworld.conditional_strengths(
         table["strength"].to_numpy(), 1 - table["alpha"].to_numpy(), table["rho"].to_numpy()
@@ -83,7 +83,7 @@ def compared_with_published(table: pl.DataFrame) -> pl.DataFrame:
 
 
 class Agreement(NamedTuple):
-    """How many points, and mean and standard deviation of their standardised differences."""
+    """Number of points, and mean and standard deviation of their standardised differences."""
 
     points: int
     mean: float
@@ -97,5 +97,5 @@ class Agreement(NamedTuple):
 
 
 def agreement(standardised: np.ndarray) -> Agreement:
-    """Metric of standardised differences; about (0, 1) when estimates and closed forms agree."""
+    """Summary of standardised differences; about (0, 1) if estimates and closed forms agree."""
     return Agreement(len(standardised), float(standardised.mean()), float(standardised.std(ddof=1)))

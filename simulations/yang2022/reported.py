@@ -1,8 +1,8 @@
-"""The MRR that is reported when facts are missing, against the true one of the complete test.
+"""Reported MRR when facts are missing, against the true MRR of the complete test.
 
-By the expectation of Yang et al. (2022), of queries with as many answers as those of its Figure 1. Two models
-show how an order turns: one of them retrieves missing answers more often than the answers that the test
-knows, which the theory states as a correlation above 0.
+The values are the expectation of Yang et al. (2022), for queries with as many answers as in its Figure 1. Two
+models show how a ranking is reversed: one of them retrieves missing answers more often than the answers that
+the test knows, which the theory states as a correlation above 0.
 """
 
 from pathlib import Path
@@ -26,9 +26,9 @@ class Example(NamedTuple):
     """A model whose point is drawn.
 
     Attributes:
-        name: what it is called.
-        strength: probability that it ranks an answer above all candidates that are none.
-        correlation: between missing from the test and retrieved by it.
+        name: name of the model.
+        strength: probability that it ranks an answer above all candidates that are not answers.
+        correlation: correlation between "missing from the test" and "retrieved by the model".
     """
 
     name: str
@@ -38,11 +38,11 @@ class Example(NamedTuple):
 
 EXAMPLES = (Example("A", 0.65, 0.1), Example("B", 0.6, 0.0))
 EXAMPLE_SPARSITY = 0.2
-"""Share of the answers that is missing where the examples are drawn."""
+"""Share of missing answers at which the examples are drawn."""
 
 
 def complete(strength: np.ndarray | float) -> np.ndarray:
-    """MRR on the complete test: a positive answer then ranks first, and another one at random."""
+    """MRR on the complete test: a positive answer ranks first, and a negative answer ranks at random."""
     grid = PublishedGrid()
     last = np.array([grid.num_entities - grid.num_answers + 1])
     chance = tie_expectation(MRR, np.ones_like(last), last)[0]
@@ -53,9 +53,9 @@ def reported(strength: np.ndarray | float, sparsity: float, correlation: float =
     """Expected MRR on a test that lacks a share of the answers.
 
     Args:
-        strength: probability that the model ranks an answer above all candidates that are none.
-        sparsity: share of the answers that is missing, in (0, 1).
-        correlation: between missing and retrieved.
+        strength: probability that the model ranks an answer above all candidates that are not answers.
+        sparsity: share of missing answers, in (0, 1).
+        correlation: correlation between "missing" and "retrieved".
     """
     grid = PublishedGrid()
     found = theory.moments(
@@ -70,7 +70,7 @@ def reported(strength: np.ndarray | float, sparsity: float, correlation: float =
 
 
 def run() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """(curves, examples): true and reported MRR by sparsity, and those of `EXAMPLES`."""
+    """(curves, examples): true and reported MRR by sparsity, and for `EXAMPLES`."""
     true = complete(_STRENGTHS)
     curves = pl.concat(
         pl.DataFrame({"strength": _STRENGTHS, "true": true, "reported": reported(_STRENGTHS, s)}).select(
@@ -91,7 +91,7 @@ def run() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def draw(curves: pl.DataFrame, examples: pl.DataFrame, stem: Path) -> list[Path]:
-    """The curves and the line of the complete test, named at their ends, and the two models."""
+    """Draws the curves and the line of the complete test, named at their ends, and the two models."""
     with figure(1, 1, (6.4, 4.2)) as (fig, panel):
         panel.plot([0, 1], [0, 1], color="0.25", lw=1.4)
         ends = [(1.0, 1.0, "complete test", "0.25")]
@@ -110,7 +110,7 @@ def draw(curves: pl.DataFrame, examples: pl.DataFrame, stem: Path) -> list[Path]
 
 
 def _enlarged(curves: pl.DataFrame, examples: pl.DataFrame, panel: Any) -> None:
-    """The two models where the curve of their sparsity passes, in the empty corner."""
+    """Draws the two models and the curve of their sparsity, enlarged in the empty corner."""
     part = panel.inset_axes((0.05, 0.55, 0.43, 0.38))
     rows = curves.filter(sparsity=EXAMPLE_SPARSITY)
     part.plot(rows["true"], rows["reported"], color=COLOURS[SPARSITIES.index(EXAMPLE_SPARSITY)], lw=2)
@@ -134,7 +134,7 @@ def _enlarged(curves: pl.DataFrame, examples: pl.DataFrame, panel: Any) -> None:
 
 
 def main(out: Out = Path("out")) -> None:
-    """True against reported MRR at 20, 40 and 60 % missing answers, and two models whose order turns."""
+    """Plots true against reported MRR at 20, 40 and 60 % missing answers, and two reversed models."""
     writable_folder(out)
     curves, examples = run()
     save_table(curves, out / "reported_mrr.csv")

@@ -20,28 +20,27 @@ from simulations.yang2022.predicted import measured_strength, predicted, predict
 from simulations.yang2022.selection import metric_index
 
 _BAND = (0.025, 0.975)
-# Pairs that theory is asked for, at most, and strengths of its curve.
+# Most pairs for which theory is computed, and number of strengths on its curve.
 _PAIRS, _STRENGTHS = 2000, 51
 
 
 class ResampledTests(NamedTuple):
-    """What the checkpoints of a world read on sparse test sets drawn again.
+    """Results of the checkpoints of a world on resampled sparse test sets.
 
     Attributes:
-        table: a row a checkpoint: density, configuration, model, step; `full`, `sparse` and others, what it
-            reads on each test set, and `_error`, the standard error over queries; `resampled` mean,
-            `resampled_deviation`, `resampled_lower` and `resampled_upper`, 95 % of the draws;
-            `strength` that the full test measures, and with it `predicted`, the mean that theory expects;
-            `permuted`, the mean on resampled tests when the same ranks are permuted anew among the answers to
-            queries with equally many.
-        band: lower and upper ends of these, [2, checkpoints].
-        theory: what theory has models read on the full test and expects on the sparse one, by strength,
-            [2, strengths].
-        pairs: a row a pair of checkpoints of different configurations, of up to 2,000: first and second,
-            numbers of checkpoints; `resampled`, the share of draws that contradict their order on the full
-            test; `predicted`, the probability of that by theory.
-        inversions: mean over all pairs of the share of draws; nan if there is no pair.
-        num_pairs: how many pairs these are.
+        table: a row for each checkpoint: density, configuration, model, step; `full`, `sparse` and others,
+            its value on each test set, and `_error`, the standard error over queries; `resampled` mean,
+            `resampled_deviation`, `resampled_lower` and `resampled_upper`, 95 % of the draws; `strength` as
+            measured on the full test, and `predicted`, the mean that theory expects at this strength;
+            `permuted`, the mean on resampled tests when the same ranks are permuted among the answers to
+            queries with equally many answers.
+        band: `resampled_lower` and `resampled_upper`, [2, checkpoints].
+        theory: value on the full test and expected value on the sparse one, by strength, [2, strengths].
+        pairs: a row for each of up to 2,000 pairs of checkpoints of different configurations: first and
+            second, numbers of checkpoints; `resampled`, the share of draws that contradict their order on the
+            full test; `predicted`, the probability of this contradiction by theory.
+        inversions: mean of this share of draws over all pairs; nan if there is no pair.
+        num_pairs: number of pairs.
     """
 
     table: pl.DataFrame
@@ -63,19 +62,19 @@ def resampled(
     seed: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ResampledTests:
-    """Draws sparse test sets again and again, facts missing independently, as often as in the world's own.
+    """Resampled sparse test sets: facts missing independently, at the rate of the world's own test.
 
     Args:
-        world: that was asked.
-        records: of its runs.
-        curves: of `readings` of the same records.
+        world: world of the queries.
+        records: records of its runs.
+        curves: curves of the same records.
         metric: one of `curves.metrics`, a plain mean.
-        draws: test sets.
-        seed: of what is missing.
-        on_progress: told draws done, and in all; as many are drawn for `permuted`.
+        draws: number of test sets.
+        seed: seed of the missing facts.
+        on_progress: called with draws done and draws in all; `permuted` takes as many draws again.
 
     Raises:
-        ValueError: if the metric is none of the curves.
+        ValueError: if the metric is not in the curves.
     """
     at, measure = metric_index(curves, metric), metric_named(metric)
     sparsity = 1 - world.present[SPARSE].mean()
@@ -91,7 +90,7 @@ def resampled(
     band = quantiles(drawn, _BAND)[:, :, 0]
     asked = np.bincount(world.query), world.graph.num_entities
     read = curves.values[FULL][at].mean(axis=1, dtype=np.float64)
-    # A model that reads worse than chance is one of no strength.
+    # A model worse than random ranking is treated as one of strength 0.
     strength = np.clip(measured_strength(measure, read, *asked), 0, 1)
     columns: dict[str, object] = {
         "density": np.full(len(curves.step), curves.density),
@@ -138,23 +137,24 @@ def resampled(
 
 
 def agreement(table: pl.DataFrame, *, least: float = 0.1) -> dict[str, float | str]:
-    """How far a world's own sparse test and theory are from the resampled ones, over its checkpoints.
+    """Differences of a world's own sparse test and of theory from the resampled tests, over its checkpoints.
 
-    Theory has one class of positives, all ranked first on the full test, and each answer is among them on its
-    own. Models differ in both: their good answers are at small ranks beside the first, and the found answers
-    of a query come together. Ranks that are permuted anew keep the first of these and undo the second.
+    Theory has one class of positives, which all rank first on the full test, and each answer is independently
+    one of them. Models differ in both respects: their good answers are also at small ranks other than the
+    first, and the retrieved answers of a query cluster. Permuted ranks keep the first difference and remove
+    the second.
 
     Args:
-        table: of `resampled`, of one density.
-        least: strength below which theory and resamples agree, as both are about 0; such checkpoints count
-            for `in_band` alone.
+        table: table from `resampled`, of one density.
+        least: smallest strength of a compared checkpoint, because theory and resamples are both about 0 below
+            it; weaker checkpoints count only for `in_band`.
 
     Returns:
-        in_band: share of checkpoints whose sparse test reads within 95 % of the resampled ones.
+        in_band: share of checkpoints whose sparse test is within 95 % of the resampled ones.
         error: root mean square of resampled - predicted.
-        lowest, highest: of resampled - predicted, and lowest_of, highest_of: whose.
-        by_ranks: mean of permuted - predicted, what comes of positives elsewhere than first.
-        by_queries: mean of resampled - permuted, what comes of found answers together.
+        lowest, highest: extremes of resampled - predicted; lowest_of, highest_of: their configurations.
+        by_ranks: mean of permuted - predicted, the effect of positives at ranks other than the first.
+        by_queries: mean of resampled - permuted, the effect of retrieved answers that cluster.
     """
     inside = pl.col(SPARSE).is_between(pl.col("resampled_lower"), pl.col("resampled_upper"))
     strong = table.filter(pl.col("strength") >= least)
@@ -175,9 +175,10 @@ def agreement(table: pl.DataFrame, *, least: float = 0.1) -> dict[str, float | s
 
 
 def _permuted(full: FullTest, rng: np.random.Generator) -> FullTest:
-    """The same ranks, permuted anew among the answers to queries with equally many answers.
+    """The same ranks, permuted among the answers to queries with equally many answers.
 
-    The metric of a model on the full test stays, but for ties; which ranks meet in a query is chance.
+    The metric of a model on the full test is unchanged except for ties; which ranks meet in a query is
+    random.
     """
     size = np.bincount(full.query)[full.query]
     by_size = np.argsort(size, kind="stable")
@@ -185,9 +186,9 @@ def _permuted(full: FullTest, rng: np.random.Generator) -> FullTest:
     source = np.empty_like(by_size)
     source[by_size] = shuffled
     low, high = full.optimistic[:, source], full.pessimistic[:, source]
-    # Of ties of different width there may be no order; a tie is any of its ranks.
+    # Ties of different widths may have no order, so that a tie takes any one of its ranks.
     rank = low + (rng.random(len(size)) * (high - low + 1)).astype(np.int64)
-    # Answers at equal ranks stand in any order.
+    # Answers at equal ranks are in random order.
     return full_test(full.query, rank, rank, rng.random(len(size)) / 2 - rank)
 
 
@@ -195,7 +196,7 @@ def _curve(
     metric: RankWeight, sparsity: float, num_answers: np.ndarray, num_entities: int
 ) -> Float64[np.ndarray, "2 strengths"]:
     strengths = np.linspace(0, 1, _STRENGTHS)
-    # What a strength reads on the full test is linear in it.
+    # The metric on the full test is linear in the strength.
     ends = measured_strength(metric, np.array([0.0, 1.0]), num_answers, num_entities)
     read = (strengths - ends[0]) / (ends[1] - ends[0])
     return np.stack([read, predicted(metric, strengths, sparsity, num_answers, num_entities).mean])

@@ -1,4 +1,4 @@
-"""The bootstrap over queries, given the trained models: one resample for all checkpoints and test sets."""
+"""Bootstrap over queries, given the trained models: one resample for all checkpoints and test sets."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,25 +12,25 @@ from owkg import checks
 from owkg.keys import as_key, reproducible
 
 LEVEL = 0.95
-"""Of confidence, unless another is asked for."""
+"""Default confidence level."""
 
 REPLICATES = 200
-"""Resamples, unless another number is asked for."""
+"""Default number of resamples."""
 
 
 class Resampled(NamedTuple):
-    """Numbers about curves, and the same of resampled queries; NaN where there is no such number.
+    """Numbers about curves, and the same numbers on resampled queries; NaN if there is no such number.
 
     Attributes:
-        value: of the queries as they are.
-        replicates: of each resample.
+        value: numbers on the original queries.
+        replicates: numbers on each resample.
     """
 
     value: Float64[np.ndarray, "*shape"]
     replicates: Float64[np.ndarray, "replicates *shape"]
 
     def __sub__(self, other: "Resampled") -> "Resampled":
-        """The difference, resample by resample; both of one key."""
+        """The difference, resample by resample; both must come from one key."""
         return Resampled(self.value - other.value, self.replicates - other.replicates)
 
 
@@ -38,17 +38,17 @@ class Resampled(NamedTuple):
 def query_counts(
     key: Any, queries: int, replicates: Any = REPLICATES
 ) -> Float32[np.ndarray, "replicates queries"]:
-    """How often each resample draws each query: as many draws as queries, with replacement.
+    """Counts of how often each resample draws each query: as many draws as queries, with replacement.
 
-    Resample i of a key is the same however many there are.
+    Resample i of a key does not depend on the number of resamples.
 
     Args:
-        key: of `jax.random.key`; consumed.
-        queries: how many there are.
-        replicates: how many resamples.
+        key: key of `jax.random.key`; consumed.
+        queries: number of queries.
+        replicates: number of resamples.
 
     Raises:
-        ValueError: if the key is none, or `replicates` is not a whole number of at least 2.
+        ValueError: if `key` is not a key, or `replicates` is not a whole number of at least 2.
 
     Examples:
         >>> counts = query_counts(jax.random.key(0), 500, 3)
@@ -72,7 +72,7 @@ def _counts(key: Any, queries: int, replicates: int) -> Any:
 def with_all(
     counts: Float32[np.ndarray, "replicates queries"],
 ) -> Float64[np.ndarray, "1+replicates queries"]:
-    """Weights of the queries that sum to 1: first of the queries as they are, then of each resample."""
+    """Weights of the queries that sum to 1: first the original queries, then each resample."""
     weights = np.concatenate([np.ones((1, counts.shape[1])), counts.astype(np.float64)])
     return weights / counts.shape[1]
 
@@ -80,23 +80,23 @@ def with_all(
 def interval(
     resampled: Resampled, level: float = LEVEL, *, within: tuple[float, float] = (-np.inf, np.inf)
 ) -> tuple[Float64[np.ndarray, "*shape"], Float64[np.ndarray, "*shape"]]:
-    """The centred percentile interval of every number: lower and upper ends.
+    """Centred percentile interval of every number: lower and upper ends.
 
-    The percentiles of the resamples, moved so that their median is the value. A resample repeats queries
-    and so has the noise of a sample twice: more orders are contradicted in it and fits are worse, on
-    average, than in the sample. Plain percentiles would hold that bias twice as well. The interval is one
-    for what samples of so many queries say on average.
+    The ends are the percentiles of the resamples, shifted so that their median is the value. A resample
+    repeats queries, so that it has the noise of a sample twice: on average, more orders are contradicted and
+    fits are worse than in the sample. Plain percentiles would include this bias twice as well. The interval
+    is for the average of this number over samples of the same size.
 
-    It speaks of other queries of the same kind, asked to the same trained models; not of models trained
-    anew, nor of other missing facts.
+    It covers other queries of the same kind with the same trained models. It covers neither retrained models
+    nor other missing facts.
 
     Args:
         resampled: value and replicates.
-        level: of confidence.
-        within: where the number lies by definition; ends outside are moved there.
+        level: confidence level.
+        within: range of the number by definition; ends outside are moved to its limits.
 
     Returns:
-        Both ends; NaN where the value or that of any resample is none.
+        Both ends; NaN where the value or the number of any resample is NaN.
 
     Examples:
         >>> replicates = np.linspace(0.2, 0.6, 101)

@@ -1,4 +1,4 @@
-"""Selection of one metric on the full test and on another test set, checked."""
+"""Selection of one metric on the full test and on another test set, with checks."""
 
 from typing import Any, NamedTuple
 
@@ -11,11 +11,11 @@ from simulations.open_world.curves import FULL, Curves
 
 
 class Selection(NamedTuple):
-    """The means of one metric over the answers to each query.
+    """Means of one metric over the answers to each query.
 
     Attributes:
-        full: on the full test.
-        sparse: on the other test set.
+        full: means on the full test.
+        sparse: means on the other test set.
     """
 
     full: Float32[np.ndarray, "checkpoints queries"]
@@ -23,26 +23,26 @@ class Selection(NamedTuple):
 
 
 def sparse_sets(curves: Curves) -> tuple[str, ...]:
-    """The test sets of `curves` but the full one, in their order."""
+    """Test sets of `curves` except the full one, in their order."""
     return tuple(name for name in curves.values if name != FULL)
 
 
 def metric_index(curves: Curves, metric: Any) -> int:
-    """Where a metric stands in `curves.metrics`; "p-mrr@1/4" is found as "p-mrr@0.25" too.
+    """Index of a metric in `curves.metrics`; "p-mrr@1/4" also finds "p-mrr@0.25".
 
     Raises:
-        ValueError: if it is none of them, naming them.
+        ValueError: if the metric is not there; the message names the metrics of the curves.
     """
     if metric in curves.metrics:
         return curves.metrics.index(metric)
     try:
         return [_canonical(name) for name in curves.metrics].index(metric_named(metric).name)
-    except ValueError:  # no metric at all, or none of these
+    except ValueError:  # not a metric, or not one of these
         raise ValueError(f"`metric` must be one of {', '.join(curves.metrics)}, got {metric!r}.") from None
 
 
 def _canonical(name: str) -> str:
-    """The one name of a metric that `owkg.metrics` knows; of another, its own."""
+    """The canonical name of a metric that `owkg.metrics` knows; any other name is unchanged."""
     try:
         return metric_named(name).name
     except ValueError:
@@ -50,10 +50,10 @@ def _canonical(name: str) -> str:
 
 
 def checked_curves(curves: Any) -> Curves:
-    """`curves`, whose arrays fit together and hold finite numbers only.
+    """`curves`, checked to have arrays that fit together and hold finite numbers only.
 
     Raises:
-        ValueError: if they do not, or there is no full test, no other test set, or less than two queries.
+        ValueError: if they do not, or there is no full test, no other test set, or fewer than two queries.
     """
     if not isinstance(curves, Curves):
         raise ValueError(f"`curves` must be a Curves, got {type(curves).__name__}.")
@@ -91,12 +91,12 @@ def selected(curves: Curves, metric: Any, test_set: Any) -> Selection:
     """One metric on the full test and on one other test set.
 
     Args:
-        curves: as `checked_curves` returns them.
+        curves: curves from `checked_curves`.
         metric: one of `curves.metrics`.
-        test_set: one of `curves.values` but the full one.
+        test_set: one of `curves.values` except the full one.
 
     Raises:
-        ValueError: if the metric or the test set is not there, naming those that are.
+        ValueError: if the metric or the test set is not there; the message names the available ones.
     """
     known = sparse_sets(curves)
     if test_set not in known:

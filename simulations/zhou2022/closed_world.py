@@ -1,4 +1,4 @@
-"""The thirteen systems of Zhou et al. (2022) in closed worlds: does the order by sparse labels turn round?"""
+"""The thirteen systems of Zhou et al. (2022) in closed worlds: do sparse labels reverse their order?"""
 
 import json
 import sys
@@ -18,21 +18,24 @@ _STEM = "closed_world"
 
 
 def closed_world(
-    seeds: Annotated[int, typer.Option(min=1, help="Worlds, each with trainings of its own.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of worlds, each with its own trainings.")] = 3,
     density: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the facts that the benchmark knows.")
     ] = 0.75,
     max_steps: MostSteps = None,
     scheduler: Scheduler = None,
     workers: Workers = None,
-    depth: Annotated[int, typer.Option(min=1, help="Of the deepest pool.")] = 10,
-    replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap over queries.")] = 1000,
+    depth: Annotated[int, typer.Option(min=1, help="Depth of the deepest pool.")] = 10,
+    replicates: Annotated[
+        int, typer.Option(min=2, help="Number of bootstrap resamples of the queries.")
+    ] = 1000,
     out: Out = Path("out"),
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """The paper's thirteen systems trained in worlds whose truth is known, and their order by its labels.
+    """Trains the paper's thirteen systems in worlds of known truth, and ranks them by sparse and full labels.
 
-    Each seed samples families and trains all systems. Cut short, the same command goes on where it stopped.
+    Each seed samples families and trains all systems. If the command is interrupted, run it again and it
+    resumes.
     """
     with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
         place = where(scheduler, workers)
@@ -55,7 +58,7 @@ def _of_seed(
 
 
 def _tables(found: list[dict[str, Any]]) -> dict[str, Any]:
-    """`order`: tau of the test set with the truth by metric, a row a metric; `systems`: mean MRR of each."""
+    """`order`: tau of the test set with the truth by metric; `systems`: mean MRR of each system."""
     import polars as pl
 
     taus = pl.concat(
@@ -88,7 +91,7 @@ def _tables(found: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _of_seeds(found: list[dict[str, Any]], name: str, **chosen: str) -> Any:
-    """The rows of a table that are chosen, of every seed, by column `seed`."""
+    """Chosen rows of a table of every seed, with a column `seed`."""
     import polars as pl
 
     tables = (pl.DataFrame(one[name], infer_schema_length=None).filter(**chosen) for one in found)

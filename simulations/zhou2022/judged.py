@@ -20,17 +20,16 @@ class Judged(NamedTuple):
     """A world judged from pools. All tables have the columns density and test_set.
 
     Attributes:
-        agreement: of labels of each depth with the truth, a row a depth, metric and coefficient: columns
-            depth, metric, coefficient, value, corrected, lower, upper.
-        differences: how much nearer to the truth the test set is by one metric than by another: columns
+        agreement: agreement with the truth of the labels of each depth, a row for each depth, metric and
+            coefficient: columns depth, metric, coefficient, value, corrected, lower, upper.
+        differences: how much nearer the test set is to the truth by one metric than by another: columns
             metric, minus, coefficient, value, lower, upper.
-        labels: what each depth costs and finds: columns depth, candidates (of the pool that have no
-            label yet), labels, share (of the full answers).
-        systems: the metric of each system, a row a depth (null: the truth), metric and system: columns depth,
-            metric, system, value, rank.
-        left_out: pool bias: each system under labels to whose pool it did not contribute: columns depth,
-            metric, system, unique (answers that it alone pooled), value, rank, value_without,
-            rank_without.
+        labels: cost and yield of each depth: columns depth, candidates (pooled candidates without a label so
+            far), labels, share (of the full answers).
+        systems: metric of each system, a row for each depth (null: the truth), metric and system: columns
+            depth, metric, system, value, rank.
+        left_out: pool bias, each system under labels to whose pool it did not contribute: columns depth,
+            metric, system, unique (answers that it alone pooled), value, rank, value_without, rank_without.
     """
 
     agreement: pl.DataFrame
@@ -51,25 +50,24 @@ def judged(
     level: float = 0.95,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Judged:
-    """Ranks the systems by the labels of a test set, by those of pools of every depth, and by all labels.
+    """Rankings of the systems by the labels of a test set, of pools of every depth, and of the truth.
 
-    Depth 0 are the labels of the test set; depth d adds the answers that a system lists among its d best
-    candidates beside the training facts. Systems are compared on the same queries throughout, and
-    intervals are for other queries (see `owkg.judge.agreement`). The same queries are drawn for every
-    depth and metric.
+    Depth 0 uses the labels of the test set; depth d adds the answers that a system lists among its d best
+    candidates outside the training facts. Systems are always compared on the same queries, and intervals are
+    for other queries (see `owkg.judge.agreement`). The same queries are drawn for every depth and metric.
 
     Args:
-        key: of `jax.random.key`; consumed.
-        world: that was learned.
-        found: of `pools`; two systems at least.
+        key: key of `jax.random.key`; consumed.
+        world: world that was learned.
+        found: pools from `pools`, with at least two systems.
         metrics: means over answers or queries.
-        test_set: of `world.present`: facts missing at random, or by the predictions of a model.
-        replicates: of the bootstrap over queries.
-        level: of confidence.
-        on_progress: told how many qrels are done, and of how many.
+        test_set: one of `world.present`: facts missing at random, or by the predictions of a model.
+        replicates: number of bootstrap resamples of the queries.
+        level: confidence level.
+        on_progress: called with qrels done and qrels in all.
 
     Raises:
-        ValueError: if there is one system only, a metric is no mean, or the world has no such test set.
+        ValueError: if there is only one system, a metric is not a mean, or the world has no such test set.
     """
     key = checked_key(key)
     checks.integer("replicates", replicates, 2)
@@ -111,7 +109,7 @@ def _agreement_rows(depth: int, found: Agreement) -> pl.DataFrame:
 
 
 def _differences(found: Agreement, level: float) -> pl.DataFrame:
-    """Of each two metrics, by the same resamples."""
+    """Differences between each two metrics, on the same resamples."""
     ends = (1 - level) / 2, (1 + level) / 2
     rows = []
     for m, metric in enumerate(found.metrics):
@@ -120,7 +118,7 @@ def _differences(found: Agreement, level: float) -> pl.DataFrame:
                 continue
             apart = found.resamples[:, m] - found.resamples[:, o]
             value = found.value[m] - found.value[o]
-            # Moved to the value, as the intervals of the rankings are.
+            # Shifted to the value, like the intervals of the rankings.
             low, high = np.quantile(apart, ends, axis=0) + value - np.median(apart, axis=0)
             for c, coefficient in enumerate(found.coefficients):
                 rows.append(

@@ -1,15 +1,16 @@
-"""The published study of judged link prediction, computed again from its files (Zhou et al., SIGIR 2022).
+"""The published study of judged link prediction, recomputed from its files (Zhou et al., SIGIR 2022).
 
-From the published results of 13 systems on FB-Test-O (the test set of FB15k-237), FB-Test-S (a sample of it)
-and FB-Test-S-C (the sample, completed by pooling and judging): what was pooled from six of them (section 3),
-Kendall's tau between test sets (Figure 3), by side and relation category (Table 3), with the relations of
-another test set (Table 4), by pool depth (Figures 4 and 5), micro MRR over relations (Figure 6), and ASL
-curves of the p-values, those on WN18RR too (Figure 8); the places that pooled systems gain; then whether the
-files agree with one another. `python -m simulations.printed --paper zhou2022` has every printed number.
+The files have the results of 13 systems on FB-Test-O (the test set of FB15k-237), FB-Test-S (a sample of it)
+and FB-Test-S-C (the sample, completed by pooling and judging). The script recomputes: what was pooled from
+six of the systems (section 3); Kendall's tau between test sets (Figure 3), by side and relation category
+(Table 3), with the relations of another test set (Table 4), and by pool depth (Figures 4 and 5); micro MRR
+over relations (Figure 6); and ASL curves of the p-values, also on WN18RR (Figure 8). It also reports the
+places that pooled systems gain, and checks whether the files agree with one another. `python -m
+simulations.printed --paper zhou2022` has every printed number.
 
-Published macro metrics are of the best answer to each query, except those of HAKE: they are below what its
-best answers read (recip_rank), and differ between two files of the same labels. Rankings by them are printed
-as published; recip_rank, beside them, is free of this.
+Published macro metrics are of the best answer to each query, except for HAKE: its macro metrics are below the
+value of its best answers (recip_rank), and differ between two files of the same labels. Rankings by macro
+metrics are printed as published; rankings by recip_rank, printed next to them, do not have this fault.
 
     python -m simulations.zhou2022 published --data data --out out
 """
@@ -35,13 +36,13 @@ MICRO = ("micro_hits@1", "micro_hits@3", "micro_hits@10", "micro_mrr", "micro_mr
 MACRO = ("macro_hits@1", "macro_hits@3", "macro_hits@10", "macro_mrr", "macro_mr")
 LISTS = ("recip_rank", "map_cut_20", "ndcg_cut_20", "bpref", "infAP")
 SHOWN = (*MICRO, *MACRO, *LISTS)
-# Of the figures of depths and of p-values.
+# Metrics of the figures of depths and of p-values.
 OF_DEPTH = {"micro": MICRO, "macro": ("macro_hits@1", "macro_hits@10", "macro_mrr", *LISTS[1:3])}
 OF_TESTS = ("micro_hits@1", "micro_hits@10", "micro_mrr", "macro_hits@10", "macro_mrr", *LISTS[1:3])
 
 
 def run(study: Study) -> dict[str, pl.DataFrame]:
-    """All tables, by the end of the name of their file."""
+    """All tables, by the last part of their file's name."""
     return {
         "pool": tables.pool_table(study),
         "rankings": tables.ranking_table(study),
@@ -56,7 +57,7 @@ def run(study: Study) -> dict[str, pl.DataFrame]:
 
 
 def readable(found: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """What is printed, by its title."""
+    """Printed tables, by title."""
     of_shown = pl.col("metric").is_in(SHOWN)
     order = pl.col("metric").replace_strict({m: i for i, m in enumerate(SHOWN)}, return_dtype=pl.Int64)
     shown = {
@@ -102,7 +103,7 @@ def _cell(value: Any) -> str:
 
 
 def overview(study: Study) -> str:
-    """Ours beside the printed tau of the rankings by micro MRR, in one line."""
+    """Our tau and the printed tau of the rankings by micro MRR, in one line."""
     by_set = tables.strengths(study.evaluation, ["micro_mrr"])
     by_set |= {
         f"depth {depth}": values
@@ -116,7 +117,7 @@ def overview(study: Study) -> str:
 
 
 def draw(study: Study, found: dict[str, pl.DataFrame], out: Path) -> list[Path]:
-    """All figures: tau by depth, ASL curves, ranks by qrels, and readings on two test sets."""
+    """Draws all figures: tau by depth, ASL curves, ranks by qrels, and values on two test sets."""
     depth = found["depth"].with_columns(panel=pl.format("against depth {}", "against"))
     paths = []
     for family, metrics in OF_DEPTH.items():
@@ -143,15 +144,14 @@ def draw(study: Study, found: dict[str, pl.DataFrame], out: Path) -> list[Path]:
 
 def main(
     data: Annotated[
-        Path | None,
-        typer.Option(envvar="OWKG_DATA", help="Folder that holds kgc_sparsity, fb15k237 and wn18rr."),
+        Path | None, typer.Option(envvar="OWKG_DATA", help="Folder with kgc_sparsity, fb15k237 and wn18rr.")
     ] = None,
     out: Out = Path("out"),
-    form: Annotated[Format, typer.Option("--format", help="How the tables are printed.")] = Format.TABLE,
+    form: Annotated[Format, typer.Option("--format", help="Format of the printed tables.")] = Format.TABLE,
 ) -> None:
-    """The published study of judged link prediction, computed again from its files."""
+    """Recomputes the published study of judged link prediction from its files."""
     if data is None:
-        raise ValueError("`data` must name the folder that holds kgc_sparsity, fb15k237 and wn18rr.")
+        raise ValueError("`data` must name the folder with kgc_sparsity, fb15k237 and wn18rr.")
     writable_folder(out)
     study = read_study(data)
     found = run(study)

@@ -1,8 +1,8 @@
-"""A closed world judged as TREC would: pools of trained models, where every label is known.
+"""A closed world judged as in TREC: pools of trained models, where every label is known.
 
-Zhou et al. (2022) pooled the answers of six systems and had them judged by hand, so that what lies below the
-pool stays unknown. In a closed world nothing does: labels that are sparse, labels of pools of any depth, and
-the truth are held against each other.
+Zhou et al. (2022) pooled the answers of six systems and had them judged by hand, so that the labels below the
+pool stay unknown. In a closed world every label is known, so that sparse labels, labels from pools of any
+depth, and the truth can be compared.
 """
 
 from collections.abc import Sequence
@@ -29,14 +29,14 @@ _NEVER = np.iinfo(np.int64).max
 
 
 class Pools(NamedTuple):
-    """What the systems put into the pools, as they stand at the end of their training.
+    """Contributions of the fully trained systems to the pools.
 
     Attributes:
-        systems: their labels.
+        systems: labels of the systems.
         full: ranks and scores of the answers on the full test.
-        entered: the rank at which each system lists each answer, [systems, answers]; where it is below the
-            list, a number larger than any.
-        candidates: of each depth from 1 on, how many candidates are in the pool of all systems, [depths].
+        entered: rank at which each system lists each answer, [systems, answers]; a number larger than any
+            rank if the answer is below the list.
+        candidates: number of candidates in the pool of all systems, at each depth from 1 on, [depths].
     """
 
     systems: tuple[str, ...]
@@ -46,7 +46,7 @@ class Pools(NamedTuple):
 
     @property
     def depth(self) -> Int64[np.ndarray, "answers"]:
-        """The depth at which each answer enters the pool of all systems."""
+        """Depth at which each answer enters the pool of all systems."""
         return self.entered.min(axis=0)
 
 
@@ -58,14 +58,14 @@ def pools(
     *,
     depth: int,
 ) -> Pools:
-    """The pools of the models in `folder`, down to a depth: their best candidates beside the training facts.
+    """Pools of the models in `folder`, down to a depth: their best candidates outside the training facts.
 
     Args:
-        world: that was learned.
-        records: of `simulations.yang2022.records`.
-        configurations: of the records.
-        folder: of the runs.
-        depth: of the lists.
+        world: world that was learned.
+        records: records from `simulations.yang2022.records`.
+        configurations: configurations of the records.
+        folder: folder of the runs.
+        depth: length of the lists.
 
     Raises:
         ValueError: if a run lacks its last checkpoint, or there are not as many configurations as records.
@@ -97,7 +97,7 @@ def pools_of_lists(
     systems: tuple[str, ...],
     lists: Int32[np.ndarray, "systems queries depth"],
 ) -> Pools:
-    """The pools of given lists: entity ids, best first, of each system and query; -1 is none."""
+    """Pools of given lists: entity ids, best first, of each system and query; -1 is no candidate."""
     last = [Record(*(part[-1:] for part in record)) for record in records]
     depth = lists.shape[-1]
     listed = lists[:, world.query] == world.triples[:, 2, None]
@@ -117,13 +117,13 @@ def pools_of_lists(
 def labels(
     world: ClosedWorld, found: Pools, depth: int, *, test_set: str = SPARSE
 ) -> Bool[np.ndarray, "answers"]:
-    """Which answers have a label: those of a test set, and those that enter the pool to a depth.
+    """Mask of the labelled answers: those in a test set, and those that enter the pool to a depth.
 
     Args:
-        world: that was learned.
-        found: of `pools`.
-        depth: of the pool; 0: the test set alone.
-        test_set: of `world.present`.
+        world: world that was learned.
+        found: pools from `pools`.
+        depth: depth of the pool; 0: the test set alone.
+        test_set: one of `world.present`.
 
     Raises:
         ValueError: if the world has no such test set.
@@ -134,7 +134,7 @@ def labels(
 def labels_without(
     world: ClosedWorld, found: Pools, depth: int, system: int, *, test_set: str = SPARSE
 ) -> Bool[np.ndarray, "answers"]:
-    """As `labels`, of a pool to which one system did not contribute."""
+    """The mask of `labels` for a pool to which one system did not contribute."""
     others = np.delete(found.entered, system, axis=0).min(axis=0, initial=_NEVER)
     return _present(world, test_set) | (others <= depth)
 
@@ -148,10 +148,10 @@ def _present(world: ClosedWorld, test_set: str) -> Bool[np.ndarray, "answers"]:
 def scores_under(
     world: ClosedWorld, found: Pools, present: Bool[np.ndarray, "answers"], metrics: Sequence[Metric]
 ) -> Scores:
-    """Rank tables of every system where the present answers are the labels; the others are candidates.
+    """Rank tables of every system if only the present answers are labels; the rest are candidates.
 
     Raises:
-        ValueError: if nothing is present, or a metric is no mean.
+        ValueError: if nothing is present, or a metric is not a mean.
     """
     low, high = thin(found.full, present)
     gone = np.bincount(world.query, ~present, world.num_queries).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Every number that Zhou et al. (2022) print, beside ours."""
+"""Every number that Zhou et al. (2022) print, compared with ours."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ _METRICS = {
 }
 _CATEGORIES: dict[str, str] = dict(zip(("1-1", "1-N", "N-1", "N-N"), tables.CATEGORIES, strict=True))
 _LETTERS = {"A": ("hitter", "1", "8"), "D": ("rescal", "4", "13"), "L": ("rotate", "12", "4")}
-"""Of section 4.2 the systems, told by their places, with those by FB-Test-O and by FB-Test-S-C."""
+"""Systems in section 4.2, identified by their places, with their places by FB-Test-O and by FB-Test-S-C."""
 
 _TOP = {"L": ("12.5%", "6.7%"), "A": ("11.8%", "5.5%"), "D": ("11.5%", "5.6%")}
 _NOT_PUBLISHED = {
@@ -55,7 +55,7 @@ _NOT_PUBLISHED = {
 
 
 def cells(data: Path) -> Iterator[Cell]:
-    """The printed numbers of all tables, and of the text in its order; systems by micro MRR unless said."""
+    """Printed numbers of all tables, and of the text in its order; systems are ranked by micro MRR."""
     study = read_study(data)
     yield from _tables(study)
     yield from _data(study, data)
@@ -140,7 +140,7 @@ def _rankings(study: Study) -> Iterator[Cell]:
     for metric, printed in (("mrr", "0.41"), ("hits@10", "0.14")):
         gap = tau[f"macro_{metric}", S, SC] - tau[f"micro_{metric}", S, SC]
         yield Cell(f"Figure 5, macro less micro {metric} at pool depth 10", printed, gap)
-    # "About 200" has one digit.
+    # "About 200" has one significant digit.
     for test_set, printed in ((WN, "around 3000"), (O, "about 2e2"), (SC, "about 2e2")):
         mean = study.evaluation.filter(test_set=test_set)["micro_mr"].to_numpy().mean()
         yield Cell(f"section 5.2, mean rank on {test_set}", printed, mean, "Z9")

@@ -1,9 +1,9 @@
-"""The published study of judged link prediction (Zhou et al. 2022): its files, and what the paper prints.
+"""Files of the published study of judged link prediction (Zhou et al. 2022), and what the paper prints.
 
 Zhou, Chen, He, Ye, Sun (SIGIR 2022), "Re-thinking Knowledge Graph Completion Evaluation from an Information
-Retrieval Perspective". FB-Test-O is the test set of FB15k-237, FB-Test-S a sample of it, and FB-Test-S-C that
-sample completed: the answers that six systems list were pooled and judged (section 3.1), and 13 systems are
-ranked (section 4.1). Sides are those that are asked.
+Retrieval Perspective". FB-Test-O is the test set of FB15k-237, FB-Test-S is a sample of it, and FB-Test-S-C
+is this sample completed: the answers that six systems list were pooled and judged (section 3.1), and 13
+systems are ranked (section 4.1). A side is the side that a query asks for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from owkg.files.lines import read_lines
 O, S, SC, WN = "FB-Test-O", "FB-Test-S", "FB-Test-S-C", "WN18RR"
 
 POOLED = ("transe", "rotate", "complex", "distmult", "rescal", "conve")
-"""The systems whose answers were pooled (section 3.1)."""
+"""Systems whose answers were pooled (section 3.1)."""
 
 PRINTED_POOL = {"pooled triples": 21_469, "entities": 7_087, "relations": 151, "positives at depth 2": 287}
-"""Of section 3."""
+"""Printed counts of section 3."""
 
 PRINTED_TAU = {(O, S): 0.7949, (S, SC): -0.2308, (S, "depth 2"): 0.359}
-"""Kendall's tau of the rankings by micro MRR, to the digits printed."""
+"""Kendall's tau of the rankings by micro MRR, to the printed digits."""
 
 CATEGORIES = ("one_to_one", "one_to_many", "many_to_one", "many_to_many")
 
@@ -38,15 +38,16 @@ class Study(NamedTuple):
     Attributes:
         evaluation: columns test_set, system, and each metric.
         cells: columns test_set, system, side, category, and each micro metric, of FB-Test-S and FB-Test-S-C.
-        relations: columns test_set, system, relation, and each micro metric, of all but WN18RR.
+        relations: columns test_set, system, relation, and each micro metric, of all test sets except WN18RR.
         sparse: columns system, and each micro metric of FB-Test-S-C by the shares of FB-Test-S (Table 4).
-        depths: columns depth, system, and each metric, of the labels that pooling to that depth gives.
-        p_values: columns test_set, first, second, and each metric: two-sided, of all pairs, each once.
-        triples: of each test set, columns head, relation, tail.
-        pool: columns head, relation, tail, depth (at which it was pooled), positive, filtered (by a rule,
-            not judged by hand).
+        depths: columns depth, system, and each metric, of the labels from pooling to that depth.
+        p_values: columns test_set, first, second, and each metric: two-sided p-values of all pairs, each
+            once.
+        triples: by test set, columns head, relation, tail.
+        pool: columns head, relation, tail, depth (at which it was pooled), positive, filtered (by a rule, not
+            judged by hand).
         categories: columns relation, category.
-        metrics: the names of the columns of metrics.
+        metrics: names of the columns of metrics.
     """
 
     evaluation: pl.DataFrame
@@ -65,10 +66,11 @@ def read_study(folder: Path) -> Study:
     """Reads the published files.
 
     Args:
-        folder: holds kgc_sparsity, fb15k237 and wn18rr.
+        folder: folder with kgc_sparsity, fb15k237 and wn18rr.
 
     Raises:
-        ValueError: naming the file, and the line where there is one, if a file is missing or malformed.
+        ValueError: if a file is missing or malformed; the message names the file and, if there is one, the
+            line.
     """
     base, results = folder / "kgc_sparsity", folder / "kgc_sparsity" / "results"
     files = {O: "fb_test_o", S: "fb_test_s", SC: "fb_test_s_c", WN: "wn18rr"}
@@ -122,7 +124,7 @@ def read_study(folder: Path) -> Study:
 
 
 def _numbers(path: Path, names: Sequence[str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A table whose columns but `names` are finite numbers, and those columns."""
+    """A table whose columns except `names` are finite numbers, and the names of these columns."""
     table = _text(path, ",")
     _has(path, table, names)
     columns = tuple(name for name in table.columns if name not in names)
@@ -132,18 +134,18 @@ def _numbers(path: Path, names: Sequence[str]) -> tuple[pl.DataFrame, tuple[str,
         if not good.all():
             line = int(good.arg_min() or 0)
             raise ValueError(
-                f"{path}, line {line + 2}: {table[name][line]!r} in the column {name} is no number."
+                f"{path}, line {line + 2}: {table[name][line]!r} in the column {name} is not a number."
             )
     return numbers, columns
 
 
 def _has(path: Path, table: pl.DataFrame, names: Sequence[str]) -> None:
     if missing := [name for name in names if name not in table.columns]:
-        raise ValueError(f"{path}: no column {missing[0]}.")
+        raise ValueError(f"{path}: must have the column {missing[0]}.")
 
 
 def _complete(path: Path, table: pl.DataFrame, keys: dict[str, list], metrics: Sequence[str]) -> None:
-    """Raises unless `table` has all metrics, and every combination of the values of `keys` once."""
+    """Raises an error unless `table` has all metrics, and every combination of the values of `keys` once."""
     _has(path, table, (*keys, *metrics))
     wanted = pl.DataFrame({name: [values] for name, values in keys.items()})
     for name in keys:
@@ -151,13 +153,13 @@ def _complete(path: Path, table: pl.DataFrame, keys: dict[str, list], metrics: S
     wanted = wanted.with_columns(pl.col(name).cast(table[name].dtype) for name in keys)
     lacking = wanted.join(table, on=list(keys), how="anti")
     if len(lacking):
-        raise ValueError(f"{path}: no row of {', '.join(map(str, lacking.row(0)))}.")
+        raise ValueError(f"{path}: must have a row of {', '.join(map(str, lacking.row(0)))}.")
     seen = table.select(*keys).with_row_index("line", offset=2)
     known = seen.join(wanted.with_columns(known=True), on=list(keys), how="left", maintain_order="left")
     bad = known.filter(~pl.struct(*keys).is_first_distinct() | pl.col("known").is_null())
     if len(bad):
         row = ", ".join(map(str, bad.select(*keys).row(0)))
-        raise ValueError(f"{path}, line {bad['line'][0]}: {row} for the second time, or not known.")
+        raise ValueError(f"{path}, line {bad['line'][0]}: {row} must be a known row that appears once.")
 
 
 def _of(table: pl.DataFrame, test_set: str) -> pl.DataFrame:
@@ -173,19 +175,19 @@ def _prefix(test_set: str) -> str:
 
 
 def _systems(systems: Sequence[str], test_set: str) -> list[str]:
-    """The names that stand in the files of a test set."""
+    """Names of the systems in the files of a test set."""
     return [name.replace(_PREFIX, _prefix(test_set)) for name in systems]
 
 
 def _pairs(path: Path, test_set: str, systems: Sequence[str], metrics: Sequence[str]) -> pl.DataFrame:
-    """The published p-values, which stand in the files in both orders, once."""
+    """The published p-values, each pair once; the files have both orders."""
     table, columns = _numbers(path, ("SystemA", "SystemB"))
     _has(path, table, metrics)
     for name in columns:
         good = table[name].is_between(0, 1)
         if not good.all():
             line = int(good.arg_min() or 0)
-            raise ValueError(f"{path}, line {line + 2}: {table[name][line]} is no p-value.")
+            raise ValueError(f"{path}, line {line + 2}: {table[name][line]} is not a p-value.")
     ordered = table.with_columns(
         first=pl.min_horizontal("SystemA", "SystemB"), second=pl.max_horizontal("SystemA", "SystemB")
     )
@@ -193,7 +195,7 @@ def _pairs(path: Path, test_set: str, systems: Sequence[str], metrics: Sequence[
     systems = _systems(systems, test_set)
     wanted = [(a, b) for i, a in enumerate(systems) for b in systems[i + 1 :]]
     if sorted(once.select("first", "second").rows()) != wanted:
-        raise ValueError(f"{path}: not one p-value of each of the {len(wanted)} pairs.")
+        raise ValueError(f"{path}: must have one p-value for each of {len(wanted)} pairs.")
     short = (pl.col(name).str.strip_prefix(_prefix(test_set)) for name in ("first", "second"))
     return once.select(pl.lit(test_set).alias("test_set"), *short, *metrics)
 
@@ -205,7 +207,7 @@ def _pool(base: Path) -> pl.DataFrame:
     good = depth.is_between(1, 10).fill_null(False)
     if not good.all():
         line = int(good.arg_min() or 0)
-        raise ValueError(f"{path}, line {line + 1}: {pool['depth'][line]!r} is no depth from 1 to 10.")
+        raise ValueError(f"{path}, line {line + 1}: {pool['depth'][line]!r} is not a depth from 1 to 10.")
     labels = {}
     for stem in ("annotations", "filtered"):
         labels[stem] = _triples(base / f"{stem}.txt.gz", "label")
@@ -218,7 +220,9 @@ def _pool(base: Path) -> pl.DataFrame:
         labels["annotations"], on=_TRIPLE, how="left", maintain_order="left"
     )
     if judged["label"].null_count():
-        raise ValueError(f"{base / 'annotations.txt.gz'}: {judged['label'].null_count()} pooled are missing.")
+        raise ValueError(
+            f"{base / 'annotations.txt.gz'}: {judged['label'].null_count()} pooled triples are missing."
+        )
     ruled = labels["filtered"].select(_TRIPLE).with_columns(filtered=True)
     return judged.join(ruled, on=_TRIPLE, how="left", maintain_order="left").select(
         *_TRIPLE, "depth", pl.col("label") == "Y", pl.col("filtered").fill_null(False)
@@ -233,34 +237,34 @@ def _categories(folder: Path) -> pl.DataFrame:
     table = pl.concat(parts)
     if table["relation"].is_duplicated().any():
         twice = table["relation"].filter(table["relation"].is_duplicated())[0]
-        raise ValueError(f"{folder}: {twice} is of two categories.")
+        raise ValueError(f"{folder}: {twice} has two categories.")
     return table
 
 
 def _triples(path: Path, *more: str) -> pl.DataFrame:
-    """Tab-separated triples, each once, with columns `more` behind."""
+    """Tab-separated triples, each once, followed by the columns `more`."""
     table = _text(path, "\t", (*_TRIPLE, *more))
     if (twice := table.select(_TRIPLE).is_duplicated()).any():
         line = len(table) - int(twice.reverse().arg_max() or 0)
-        raise ValueError(f"{path}, line {line}: a triple for the second time.")
+        raise ValueError(f"{path}, line {line}: must not repeat a triple.")
     return table
 
 
 def _text(path: Path, separator: str, names: Sequence[str] | None = None) -> pl.DataFrame:
-    """The fields of a file as text; the names of its columns stand in its first line unless given."""
+    """Fields of a file as text; the first line has the names of the columns unless they are given."""
     if not path.is_file():
         raise ValueError(f"{path}: no such file.")
     rows = _rows(path, separator)
     header = list(names) if names else next(rows, (0, []))[1]
     if len(set(header)) < len(header):
-        raise ValueError(f"{path}, line 1: two columns of one name.")
+        raise ValueError(f"{path}, line 1: must not have two columns of one name.")
     columns: list[tuple[str, ...]] = []
     for line, fields in rows:
         if len(fields) != len(header) or not all(fields):
             raise ValueError(f"{path}, line {line}: {len(fields)} fields, not {len(header)}, or empty ones.")
         columns.append(fields)
     if not columns:
-        raise ValueError(f"{path}: no rows.")
+        raise ValueError(f"{path}: must have at least one row, got none.")
     return pl.DataFrame(columns, schema=dict.fromkeys(header, pl.String), orient="row")
 
 

@@ -27,10 +27,10 @@ from simulations.script import Out, Seed
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "macro-mrr", "macro-hits@10", "macro-map@20", "macro-ndcg@20")
 """Micro metrics, and the macro metrics that Zhou et al. (2022) recommend."""
 
-# What is drawn by depth: more lines with their bands hide each other.
+# Metrics drawn by depth; with more lines, the bands would hide each other.
 _DRAWN = ("mrr", "hits@10")
 _STEM = "pooling"
-# What was trained, with what, and for how long.
+# File with the description of the study: models, settings and steps.
 _NOTE = "pooling.json"
 
 
@@ -47,9 +47,9 @@ def pooling(
     preset: Annotated[
         Systems,
         typer.Option(
-            help="quick: six models, small families, a minute. thirteen: the systems of the paper, small "
-            "families, a quarter of an hour. cpu, paper: the models of simulations.yang2022 "
-            "open-world, whose runs are read where they are there."
+            help="Systems to pool. quick: six models, small families, a minute. thirteen: the paper's "
+            "systems, small families, a quarter of an hour. cpu, paper: the models of simulations.yang2022 "
+            "open-world, whose runs are read if they exist."
         ),
     ] = Systems.QUICK,
     worlds: Worlds = None,
@@ -58,15 +58,17 @@ def pooling(
     max_steps: MostSteps = None,
     scheduler: Scheduler = None,
     workers: Workers = None,
-    depth: Annotated[int, typer.Option(min=1, help="Of the deepest pool.")] = 10,
-    replicates: Annotated[int, typer.Option(min=2, help="Of the bootstrap over queries.")] = 1000,
+    depth: Annotated[int, typer.Option(min=1, help="Depth of the deepest pool.")] = 10,
+    replicates: Annotated[
+        int, typer.Option(min=2, help="Number of bootstrap resamples of the queries.")
+    ] = 1000,
     out: Out = Path("out"),
     seed: Seed = 0,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """System rankings by sparse labels, by pools of depth 1 to 10, and by the truth of a closed world.
 
-    Cut short, the same command goes on where it stopped.
+    If the command is interrupted, run it again and it resumes where it stopped.
     """
     with redirect_stdout(sys.stderr) if form is Format.JSON else nullcontext():
         place = where(scheduler, workers)
@@ -91,7 +93,7 @@ def pooled(
     replicates: int,
     seed: int,
 ) -> dict[str, Any]:
-    """Trains the systems, pools them, writes and draws all tables, and gives them as lists of rows."""
+    """Trains the systems, pools them, writes and draws all tables, and returns them as lists of rows."""
     import polars as pl
 
     from owkg.keys import seeded
@@ -102,7 +104,9 @@ def pooled(
     from simulations.zhou2022.pools import pools
 
     if labels is not None and len({one.lower() for one in labels}) < 2:
-        raise ValueError("`configuration` must leave two systems at least: a single one cannot be ranked.")
+        raise ValueError(
+            "`configuration` must leave at least two systems, because a single one cannot be ranked."
+        )
     small = {Systems.QUICK: "pool", Systems.THIRTEEN: "thirteen"}.get(preset)
     done = trained(
         Preset.QUICK if small else Preset(preset.value),
@@ -146,7 +150,7 @@ def pooled(
     note(out, description, name=_NOTE)
     stale = note(out, description, [*_write(tables, out), *draw_tables(tables, out)], name=_NOTE)
     if stale:
-        print(f"of an earlier study, and not drawn again: {', '.join(stale)}")
+        print(f"left from an earlier study, not drawn again: {', '.join(stale)}")
     for line in _said(tables):
         print(line)
     return {name: _plain(table) for name, table in tables.items()}
@@ -164,14 +168,14 @@ def _write(tables: dict[str, Any], out: Path) -> list[Path]:
 
 
 def draw_tables(tables: dict[str, Any], out: Path) -> list[Path]:
-    """The figures of the tables `agreement` and `systems`, written and printed."""
+    """Draws the figures of the tables `agreement` and `systems`, and prints their paths."""
     import polars as pl
 
     from owkg.plots.judging import depth_figure, ranking_figure
 
     panel = pl.format("{}, density {}", "test_set", "density").alias("panel")
     taus = tables["agreement"].filter(pl.col("metric").is_in(_DRAWN), coefficient="tau")
-    # A row of panels for each test set.
+    # One row of panels for each test set.
     taus = taus.sort("test_set", descending=True, maintain_order=True)
     columns = ["panel", "metric", "depth", "tau", "lower", "upper"]
     paths = depth_figure(
@@ -196,7 +200,7 @@ def draw_tables(tables: dict[str, Any], out: Path) -> list[Path]:
 
 
 def _said(tables: dict[str, Any]) -> list[str]:
-    """What it comes to, a line a density and metric."""
+    """Summary of the tables, a line for each density and metric."""
     import polars as pl
 
     lines = []
@@ -232,7 +236,7 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def _plain(table: Any) -> list[dict[str, Any]]:
-    """Rows without what JSON has no word for."""
+    """Rows with the values that JSON cannot express replaced."""
     import polars.selectors as cs
 
     return table.with_columns(cs.float().fill_nan(None)).to_dicts()

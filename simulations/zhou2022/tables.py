@@ -1,4 +1,4 @@
-"""The tables of the published study of judged link prediction, computed from its files (Zhou et al. 2022)."""
+"""Tables of the published study of judged link prediction, computed from its files (Zhou et al. 2022)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -16,17 +16,17 @@ from owkg.stats.rank_correlation import COEFFICIENTS, kendall_tau
 from simulations.zhou2022.published import CATEGORIES, POOLED, PRINTED_POOL, PRINTED_TAU, SC, O, S, Study
 
 SMALLER = ("micro_mr", "macro_mr")
-"""Metrics of which smaller is better."""
+"""Metrics for which smaller is better."""
 
 CELL_METRICS = ("micro_hits@1", "micro_hits@3", "micro_hits@10", "micro_mrr", "micro_mr")
-"""Of the tables by side and relation category."""
+"""Metrics of the tables by side and relation category."""
 
 ALPHA = 0.05
 
-# Sums of the same terms in another order are no other reading.
+# Sums of the same terms in another order differ by at most this rounding.
 _DIGITS = 12
 _ROUNDING = 1e-9
-# What the names of the other metrics begin with.
+# Prefixes of the names of the other metrics.
 _TREC = ("G", "P_", "R", "binG", "bpref", "gm_", "infAP", "map", "ndcg", "recall", "recip")
 
 
@@ -42,7 +42,7 @@ def strengths(
 
 
 def pool_table(study: Study) -> pl.DataFrame:
-    """What was pooled and judged, ours beside the paper's (section 3): columns what, ours, paper."""
+    """Counts of pooled and judged triples, ours and the paper's (section 3): columns what, ours, paper."""
     pool = study.pool
     queries = {name: _queries(study.triples[name]) for name in (S, SC)}
     asked = _queries(pool).join(queries[S], on=["side", "entity", "relation"], how="semi")
@@ -70,10 +70,10 @@ def pool_table(study: Study) -> pl.DataFrame:
 
 
 def most_pooled(study: Study, depth: int) -> int:
-    """The largest number of candidates that a query of FB-Test-S has in the pool of a depth.
+    """Largest number of candidates that a query of FB-Test-S has in the pool of a depth.
 
     Triples that answer two such queries, one on each side, are left out. Each system adds at most `depth`
-    candidates, so that the pool of depth 1 tells how many systems there are.
+    candidates, so that the pool of depth 1 shows how many systems there are.
     """
     query = ["side", "entity", "relation"]
     asked = _asked(study.pool.filter(pl.col("depth") <= depth).with_row_index("triple"))
@@ -82,9 +82,9 @@ def most_pooled(study: Study, depth: int) -> int:
 
 
 def ranking_table(study: Study) -> pl.DataFrame:
-    """Agreement of the rankings by two test sets (Figure 3), a row for each metric and two sets.
+    """Agreement of the rankings by two test sets (Figure 3), a row for each metric and pair of test sets.
 
-    Columns metric, first, second, tau, tau-ap (the second is the truth), spearman, paper.
+    The columns are metric, first, second, tau, tau-ap (the second is the truth), spearman and paper.
     """
     by_set = strengths(study.evaluation, study.metrics)
     rows = []
@@ -98,9 +98,9 @@ def ranking_table(study: Study) -> pl.DataFrame:
 
 
 def cell_table(study: Study) -> pl.DataFrame:
-    """tau between FB-Test-S and FB-Test-S-C by asked side and relation category (Table 3).
+    """Tau between FB-Test-S and FB-Test-S-C by asked side and relation category (Table 3).
 
-    Columns side, category, the triples of either test set, and each of `CELL_METRICS`.
+    The columns are side, category, the triples of either test set, and each of `CELL_METRICS`.
     """
     counts = {name: _by_category(study, name) for name in (S, SC)}
     rows = []
@@ -118,15 +118,16 @@ def cell_table(study: Study) -> pl.DataFrame:
 def reweighted_values(study: Study, test_set: str, shares: Mapping[str, float]) -> pl.DataFrame:
     """Micro metrics of a test set under other shares of the relations (Table 4).
 
-    The mean over the relations of the test set with weights `shares`; relations that it lacks are left out.
+    The value is the mean over the relations of the test set with weights `shares`; relations that the test
+    set lacks are left out.
 
     Args:
-        study: the published files.
+        study: published files.
         test_set: FB-Test-O, FB-Test-S or FB-Test-S-C.
-        shares: of each relation.
+        shares: share of each relation.
 
     Returns:
-        Columns system, and each micro metric; by name of the system.
+        Columns system, and each micro metric, sorted by the name of the system.
 
     References:
         Zhou et al. (2022), equation 1.
@@ -139,16 +140,16 @@ def reweighted_values(study: Study, test_set: str, shares: Mapping[str, float]) 
 
 
 def shares_of(study: Study, test_set: str) -> dict[str, float]:
-    """The share of each relation among the triples of a test set."""
+    """Share of each relation among the triples of a test set."""
     counts = study.triples[test_set]["relation"].value_counts(normalize=True)
     return dict(counts.rows())
 
 
 def reweighted_table(study: Study) -> pl.DataFrame:
-    """tau of FB-Test-S-C, under the relation distribution of each test set, to FB-Test-S and FB-Test-O.
+    """Tau of FB-Test-S-C, under the relation distribution of each test set, to FB-Test-S and FB-Test-O.
 
-    Columns metric, shares (whose), and tau to each of the two. Table 4 is tau to FB-Test-S, by the shares of
-    FB-Test-S-C (Complete) and of FB-Test-S (Sparse).
+    The columns are metric, shares (the test set whose shares are used), and tau to each of the two. Table 4
+    is tau to FB-Test-S, by the shares of FB-Test-S-C (Complete) and of FB-Test-S (Sparse).
     """
     by_set = strengths(study.evaluation, CELL_METRICS)
     rows = []
@@ -163,15 +164,16 @@ def reweighted_table(study: Study) -> pl.DataFrame:
 def pooled_table(study: Study) -> pl.DataFrame:
     """Places that the pooled systems and the others gain from FB-Test-S to FB-Test-S-C, by metric.
 
-    Columns metric, pooled and others (mean gain, which sum to 0 over all systems), difference, p (two-sided,
-    of all ways to choose as many systems), tau_pooled and tau_others (of the two rankings inside the group).
+    The columns are metric, pooled and others (mean gains, which sum to 0 over all systems), difference, p
+    (two-sided, over all ways to choose as many systems), tau_pooled and tau_others (of the two rankings
+    inside the group).
     """
     by_set = strengths(study.evaluation, study.metrics)
     systems = sorted(set(study.evaluation["system"]))
     of_pool = np.isin(systems, POOLED)
     gain = stats.rankdata(by_set[SC], axis=1) - stats.rankdata(by_set[S], axis=1)
     ways = np.array(list(combinations(range(len(systems)), int(of_pool.sum()))))
-    # The gains sum to 0, so that those of a group tell those of the others.
+    # The gains sum to 0, so that the gains of one group determine the gains of the other.
     every, own = gain[:, ways].sum(2), gain[:, of_pool].sum(1)
     groups = {"pooled": of_pool, "others": ~of_pool}
     means = {name: gain[:, group].mean(1) for name, group in groups.items()}
@@ -186,10 +188,10 @@ def pooled_table(study: Study) -> pl.DataFrame:
 
 
 def divergence(one: pl.Series, other: pl.Series, relations: Sequence[str]) -> float:
-    """Kullback-Leibler divergence of two relation distributions, in nats, of the relation of each triple.
+    """Kullback-Leibler divergence of two relation distributions, in nats, from the relation of each triple.
 
-    1 is added to the count of each of `relations`, so that none is without triples. The paper prints neither
-    this nor the order of the two (section 3.2).
+    1 is added to the count of each of `relations`, so that no relation has zero triples. The paper prints
+    neither this smoothing nor the order of the two distributions (section 3.2).
     """
     counts = (dict(column.value_counts().rows()) for column in (one, other))
     return divergence_of_counts(*([of.get(relation, 0) for relation in relations] for of in counts))
@@ -198,7 +200,7 @@ def divergence(one: pl.Series, other: pl.Series, relations: Sequence[str]) -> fl
 def spread_table(study: Study, system: str = "hitter") -> pl.DataFrame:
     """Micro MRR of a system over the relations of each test set (Figure 6).
 
-    Columns test_set, relations, and the quartiles lower, median, upper.
+    The columns are test_set, relations, and the quartiles lower, median, upper.
     """
     column = pl.col("micro_mrr")
     part = study.relations.filter(pl.col("system") == system)
@@ -210,9 +212,9 @@ def spread_table(study: Study, system: str = "hitter") -> pl.DataFrame:
 
 
 def depth_table(study: Study) -> pl.DataFrame:
-    """tau of the rankings by pool depth to those of depth 0 and of depth 10 (Figures 4 and 5).
+    """Tau of the rankings by pool depth, to the rankings of depth 0 and of depth 10 (Figures 4 and 5).
 
-    Columns metric, against, depth, tau.
+    The columns are metric, against, depth and tau.
     """
     by_depth = strengths(study.depths, study.metrics, "depth")
     depths = sorted(by_depth)
@@ -229,8 +231,8 @@ def depth_table(study: Study) -> pl.DataFrame:
 def significance_table(study: Study) -> pl.DataFrame:
     """How well metrics tell systems apart by the published p-values (Figure 8).
 
-    Columns test_set, metric, pairs, area (of the ASL curve), and the shares of pairs significant at `ALPHA`:
-    significant, and after Holm's and Benjamini and Hochberg's corrections over the pairs, holm and
+    The columns are test_set, metric, pairs, area (of the ASL curve), and the shares of pairs significant at
+    `ALPHA`: significant, and after Holm's and Benjamini and Hochberg's corrections over the pairs, holm and
     benjamini_hochberg.
     """
     rows = []
@@ -248,14 +250,16 @@ def significance_table(study: Study) -> pl.DataFrame:
 
 
 def check_table(study: Study) -> pl.DataFrame:
-    """Whether the published files agree with one another: columns check, of, difference (the largest).
+    """Checks whether the published files agree with one another: columns check, of, difference (the largest).
 
-    Where it is more than rounding, the system that has it and the others stand in rows of their own.
+    If the difference is more than rounding, there is one row for the system with the largest difference and
+    one for the other systems.
 
-    - Own shares of the relations give back the totals, those of FB-Test-S the published re-weighted metrics.
-    - The labels of depth 0 are FB-Test-S, those of depth 10 FB-Test-S-C.
-    - The macro MRR is the reciprocal rank of the best answer (recip_rank), which differ by system.
-    - p-values are of paired t tests with an answer (micro) or a query (macro) a unit: if so, the numbers
+    - Own shares of the relations give the totals, and the shares of FB-Test-S give the published re-weighted
+      metrics.
+    - The labels of depth 0 are FB-Test-S, and the labels of depth 10 are FB-Test-S-C.
+    - The macro MRR is the reciprocal rank of the best answer (recip_rank); the difference varies by system.
+    - P-values come from paired t tests whose units are answers (micro) or queries (macro): if so, the numbers
       of units on which hits of two systems differ, D = n (d^2 + (n - 1) d^2 / t^2), are whole; d is the
       difference of the metric, t the quantile of the p-value.
     """
@@ -287,7 +291,7 @@ def check_table(study: Study) -> pl.DataFrame:
 def _apart(
     check: str, of: str, one: pl.DataFrame, two: pl.DataFrame, metrics: Sequence[str]
 ) -> list[tuple[str, str, float]]:
-    """The largest difference; where there is one, of the system that has it, and of the others."""
+    """Largest difference; if it is not rounding, once for the system that has it, once for the rest."""
     by_system = np.abs(one.select(metrics).to_numpy() - two.select(metrics).to_numpy()).max(axis=1)
     if by_system.max() < _ROUNDING:
         return [(check, of, float(by_system.max()))]
@@ -300,11 +304,11 @@ def _apart(
 
 
 def _off_whole(pairs: pl.DataFrame, values: pl.DataFrame, metric: str, units: int) -> float:
-    """How far the numbers of units that tell two systems apart are from whole ones."""
+    """Largest distance of the numbers of units that tell two systems apart from whole numbers."""
     read = dict(values.select("system", metric).rows())
     d = np.array([read[a] - read[b] for a, b in pairs.select("first", "second").rows()])
     p = pairs[metric].to_numpy()
-    # A p-value of 1 says nothing of the spread.
+    # A p-value of 1 does not determine the spread.
     told = (p > 0) & (p < 1)
     t = stats.t.isf(p[told] / 2, units - 1)
     apart = units * d[told] ** 2 * (1 + (units - 1) / t**2)
@@ -321,7 +325,7 @@ def _by_category(study: Study, test_set: str) -> dict[str, int]:
 
 
 def _queries(triples: pl.DataFrame) -> pl.DataFrame:
-    """The queries that triples answer, each once: columns side, entity, relation."""
+    """Queries that triples answer, each once: columns side, entity, relation."""
     return _asked(triples).select("side", "entity", "relation").unique()
 
 
@@ -336,7 +340,7 @@ def _asked(triples: pl.DataFrame) -> pl.DataFrame:
 
 
 def _strangers(pool: pl.DataFrame, queries: pl.DataFrame) -> int:
-    """Pooled triples that answer none of the queries, on neither side."""
+    """Number of pooled triples that answer none of the queries, on either side."""
     left = pool.with_columns(entity=pl.col("head"), side=pl.lit("tail"))
     left = left.join(queries, on=["side", "entity", "relation"], how="anti")
     left = left.with_columns(entity=pl.col("tail"), side=pl.lit("head"))

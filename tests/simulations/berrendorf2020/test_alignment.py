@@ -47,7 +47,7 @@ def test_what_is_there_is_not_trained_again(views, runs, tmp_path):
     gone.unlink()
     assert alignment.run(views, SMALL, folder).equals(runs)
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    with pytest.raises(ValueError, match="is of another study; choose another folder"):
+    with pytest.raises(ValueError, match="belongs to another study; choose another folder"):
         alignment.run(views, Study(**(vars(SMALL) | {"dim": 9})), folder)
 
 
@@ -86,7 +86,7 @@ def test_the_command_draws_and_goes_on(monkeypatch, tmp_path, capsys):
         assert f"alignment_{name}" in out
         assert (tmp_path / f"alignment_{name}").stat().st_size
     assert main(["alignment", "--quick", "--out", str(tmp_path), "--splits", "3"]) == 2
-    assert "is of another study" in capsys.readouterr().err
+    assert "belongs to another study" in capsys.readouterr().err
 
 
 def test_too_few_pairs_are_said(monkeypatch, tmp_path, capsys):

@@ -33,8 +33,8 @@ def test_a_sound_table_has_our_names_and_each_level_once(table):
     ("text", "message"),
     [
         (None, "there is no file"),
-        (HEADER, "no rows"),
-        ("a\tb\n1\t2\n", "no column"),
+        (HEADER, "must have at least one row"),
+        ("a\tb\n1\t2\n", "must have the column"),
         (HEADER + ROWS.replace("harmonic", "heroic"), "line 3: not a chance level"),
         (HEADER + ROWS.replace("2.5", "nan"), "line 2: not a chance level"),
         (HEADER + ROWS.replace("0.02", "-0.02"), "line 3: not a chance level"),

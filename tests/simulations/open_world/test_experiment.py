@@ -58,11 +58,11 @@ def test_training_can_be_cut_short(world, tmp_path):
 
 def test_a_run_of_another_seed_stops_it_before_any_training(world, tmp_path):
     records([world], TWO[1:], tmp_path)
-    with pytest.raises(ValueError, match="is of another training"):
+    with pytest.raises(ValueError, match="belongs to another training"):
         records([world], TWO, tmp_path, seed=1)
     assert not (tmp_path / world.name / "dist-4").exists()
     (tmp_path / world.name / "com-4" / "ranks.parquet").unlink()
-    with pytest.raises(ValueError, match="run: is of another training"):
+    with pytest.raises(ValueError, match="run: belongs to another training"):
         records([world], TWO, tmp_path, seed=1)
     assert not (tmp_path / world.name / "dist-4").exists()
 

@@ -64,19 +64,19 @@ def test_a_whole_record_is_read_and_no_other_taken_for_it(world, tmp_path):
     assert equal(record(world, CONFIG, LOOKS, tmp_path / "run"), first)
     assert sorted(p.stat().st_mtime_ns for p in (tmp_path / "run").rglob("*")) == before
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["ranks.parquet", "run"]
-    with pytest.raises(ValueError, match="is of another training"):
+    with pytest.raises(ValueError, match="belongs to another training"):
         record(world, changed(CONFIG, seed=4), LOOKS, tmp_path / "run")
     fewer = world._replace(triples=world.triples[::-1])
-    with pytest.raises(ValueError, match="is of another full test"):
+    with pytest.raises(ValueError, match="belongs to another full test"):
         is_recorded(fewer, CONFIG, tmp_path / "run")
     graph = kg.KnowledgeGraph(
         world.graph.entities, world.graph.relations, {"train": world.graph.splits["train"][1:]}
     )
-    with pytest.raises(ValueError, match="is of another train"):
+    with pytest.raises(ValueError, match="belongs to another train"):
         is_recorded(world._replace(graph=graph), CONFIG, tmp_path / "run")
-    with pytest.raises(ValueError, match="has not come to its end"):
+    with pytest.raises(ValueError, match="has not finished"):
         read_record(world, CONFIG, tmp_path / "other")
-    with pytest.raises(ValueError, match="other looks"):
+    with pytest.raises(ValueError, match="at other steps"):
         record(world, CONFIG, LOOKS[1:], tmp_path / "run")
 
 
@@ -134,7 +134,7 @@ def test_a_record_of_other_numbers_is_named(world, tmp_path):
     table = pl.read_parquet(path)
     own = {name: text for name, text in said.items() if name != "ARROW:schema"}
     table.with_columns(pl.col("score") + 1).write_parquet(path, metadata=own)
-    with pytest.raises(ValueError, match=r"ranks\.parquet: is not as it was written"):
+    with pytest.raises(ValueError, match=r"ranks\.parquet: was changed after it was written"):
         read_record(world, CONFIG, tmp_path / "run")
     table.write_parquet(path, metadata=own)
     read_record(world, CONFIG, tmp_path / "run")

@@ -116,7 +116,7 @@ def test_shares_of_entities_by_popularity():
     [
         (("--ranks", INPUT / "oracle.csv"), "--ranks needs one --kg"),
         ((*OWN, "--ranks", INPUT / "oracle.csv"), "oracle.csv: model 'oracle' is in another"),
-        (("--kg", INPUT / "graph", "--kg", INPUT / "graph"), "--kg must name folders of different names"),
+        (("--kg", INPUT / "graph", "--kg", INPUT / "graph"), "--kg must name folders with different names"),
         ((*OWN, "--robustness", -1), "robustness"),
     ],
     ids=["no graph", "twice", "one name", "robustness"],

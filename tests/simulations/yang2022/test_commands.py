@@ -161,7 +161,7 @@ def test_a_subset_drawn_into_the_same_folder_says_what_it_left(worlds, finished,
     asked = ("--worlds", worlds, *FEW, "--density", 0.6, "--out", out)
     code, printed, _ = call("figure5-metrics", *asked)
     assert code == 0
-    assert "of an earlier study, and not drawn again: claims.csv, " in printed
+    assert "left from an earlier study, not drawn again: claims.csv, " in printed
     noted = json.loads((out / "study.json").read_text())
     assert noted["results"] == ["figure5_metrics.pdf", "figure5_metrics.png", "figure5_metrics.svg"]
     assert "claims.csv" in noted["of_earlier_studies"]
@@ -229,7 +229,7 @@ def test_killed_and_called_again_it_ends_with_the_same_ranks(worlds, finished, t
     [
         (("--density", "0.9,0.8"), "holds no world of density 0.8; it has 0.6, 0.9"),
         (("--density", "most"), "--density must be numbers, separated by commas, got 'most'"),
-        (("--configuration", "TransE"), "--configuration must be of complex 32, rotate 32, got 'TransE'"),
+        (("--configuration", "TransE"), "--configuration must be among complex 32, rotate 32, got 'TransE'"),
         (("--max-steps", 30), "--max-steps must reach the first look of RotatE 32, 50, got 30"),
     ],
 )
@@ -271,7 +271,7 @@ def test_runs_of_another_seed_are_refused(worlds, finished, call):
     out, _ = finished
     code, _, error = call("claims", "--worlds", worlds, *FEW, "--out", out, "--seed", 1)
     assert code == 2
-    assert "is of another training; choose another folder" in error
+    assert "belongs to another training; choose another folder" in error
 
 
 def test_help_has_examples(call):

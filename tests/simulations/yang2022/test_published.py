@@ -34,8 +34,8 @@ def test_a_sound_table_is_compared(table):
     ("text", "message"),
     [
         (None, "there is no file"),
-        (HEADER, "no rows"),
-        ("a,b\n1,2\n", "no column"),
+        (HEADER, "must have at least one row"),
+        ("a,b\n1,2\n", "must have the column"),
         (HEADER + ROW + ROW.replace("0.65", "1.0"), "line 3: not a simulated point"),
         (HEADER + ROW.replace("0.7", ""), "line 2: not a simulated point"),
         (HEADER + ROW.replace("0.0035", "nan"), "line 2: not a simulated point"),

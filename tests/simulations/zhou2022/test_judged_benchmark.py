@@ -298,11 +298,11 @@ DEPTH = f"{RESULTS}/fb_test_s_c_pooling_depth.csv.gz"
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        (EVALUATION, lambda lines: lines[:-1], r"evaluation.csv: no row of fb15k-237-tucker"),
+        (EVALUATION, lambda lines: lines[:-1], r"evaluation.csv: must have a row of fb15k-237-tucker"),
         (
             EVALUATION,
             lambda lines: [*lines, lines[1]],
-            r"evaluation.csv, line 15: fb15k-237-\w+ for the second",
+            r"evaluation.csv, line 15: fb15k-237-\w+ must be a known row that appears once",
         ),
         (
             EVALUATION,
@@ -314,19 +314,23 @@ DEPTH = f"{RESULTS}/fb_test_s_c_pooling_depth.csv.gz"
         (
             EVALUATION,
             lambda lines: [lines[0].replace("macro_mrr", "other"), *lines[1:]],
-            "no column macro_mrr",
+            "must have the column macro_mrr",
         ),
         (EVALUATION, lambda lines: [], "an empty file"),
         (EVALUATION, lambda lines: [lines[0].replace("macro_mrr", "map"), *lines[1:]], "two columns of one"),
-        (DEPTH, lambda lines: lines[:-1], r"pooling_depth.csv.gz: no row of \d+, fb15k"),
-        (TESTS, lambda lines: lines[:3], "not one p-value of each of the 78 pairs"),
-        (TESTS, lambda lines: [*lines[:2], lines[2].replace(",0.", ",7.", 1)], "line 3: 7.* is no p-value"),
+        (DEPTH, lambda lines: lines[:-1], r"pooling_depth.csv.gz: must have a row of \d+, fb15k"),
+        (TESTS, lambda lines: lines[:3], "must have one p-value for each of 78 pairs"),
+        (
+            TESTS,
+            lambda lines: [*lines[:2], lines[2].replace(",0.", ",7.", 1)],
+            "line 3: 7.* is not a p-value",
+        ),
         (
             "kgc_sparsity/pooling_depth.txt.gz",
             lambda lines: [lines[0][:-1] + "11"],
-            "line 1: '11' is no depth",
+            "line 1: '11' is not a depth",
         ),
-        ("kgc_sparsity/annotations.txt.gz", lambda lines: lines[:9], "pooled are missing"),
+        ("kgc_sparsity/annotations.txt.gz", lambda lines: lines[:9], "pooled triples are missing"),
         (
             "kgc_sparsity/filtered.txt.gz",
             lambda lines: [lines[0][:-1] + "?"],
@@ -335,13 +339,13 @@ DEPTH = f"{RESULTS}/fb_test_s_c_pooling_depth.csv.gz"
         (
             "kgc_sparsity/fb_test_s.txt",
             lambda lines: [*lines, lines[4]],
-            "line 1024: a triple for the second time",
+            "line 1024: must not repeat a triple",
         ),
         ("kgc_sparsity/fb_test_s.txt", lambda lines: [lines[0], "a\tb"], "line 2: 2 fields, not 3"),
         (
             "kgc_sparsity/relation_category/one_to_one.txt",
             lambda lines: [*lines, lines[0]],
-            "of two categories",
+            "has two categories",
         ),
     ],
 )

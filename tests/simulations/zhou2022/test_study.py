@@ -55,5 +55,5 @@ def test_a_single_system_is_refused_before_any_training(worlds, call, tmp_path):
     asked = ("--worlds", worlds, *TWO[:2], "--out", tmp_path / "out")
     code, _, error = call("pooling", *asked)
     assert code == 2
-    assert "--configuration must leave two systems at least: a single one cannot be ranked" in error
+    assert "--configuration must leave at least two systems, because a single one cannot be ranked" in error
     assert not (tmp_path / "out" / "runs").exists()
