@@ -14,7 +14,7 @@ The second table is for a million entities: ranks per second by block size, comp
 
 The last table has a row for each model that is not a single product of plain embeddings: seconds to rank
 2,048 queries for tails of the test set among all entities, filtered. `bare_s` are the seconds of the products
-or of the scan that the scores consist of, for the same queries in blocks; hyperbolic models also need
+or of the scan that the scores consist of (the same queries, in blocks); hyperbolic models also need
 functions of each pair. `queries_s` are the seconds of the query vectors alone, which the ranking includes:
 InteractE and HittER compute them by networks. Encoders encode before the ranking, in `encode_s`.
 
