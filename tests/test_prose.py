@@ -127,8 +127,8 @@ def folder(path: Path) -> str:
 def prose_of(page: str) -> list[str]:
     """Blocks of running text of a page: paragraphs, items of lists, headings.
 
-    Blocks of code, tables, formulas, pictures, markers of directives and targets of links are left out. Code in
-    a sentence counts as one word without digits.
+    Blocks of code, tables, formulas, pictures, markers of directives and targets of links are left out. Code
+    in a sentence counts as one word without digits.
     """
     text = re.sub(r"(?ms)^```.*?^```$|^\$\$.*?\$\$$|<!--.*?-->", "", page)
     text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
@@ -146,7 +146,10 @@ def numbers_in_100_words(page: str) -> float:
 
 
 def share_of_long_sentences(page: str, longest: int = 25) -> float:
-    """Share of sentences with more than `longest` words; ".", "?" and "!" end a sentence, a colon does not."""
+    """Share of sentences with more than `longest` words; ".", "?" and "!" end one, a colon does not.
+
+    A word is anything between spaces that has a letter or a digit.
+    """
     ends = r"(?<=[.!?])[)*\"]*\s+(?=[^a-z]|owkg|code)"
     sentences = [sentence for part in prose_of(page) for sentence in re.split(ends, part)]
     return sum(len(re.findall(r"\S*\w\S*", one)) > longest for one in sentences) / len(sentences)
