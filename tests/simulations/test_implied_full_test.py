@@ -13,6 +13,6 @@ def test_the_page_says_what_is_computed(owkg_data):
     found = errors(owkg_data / "family_tree_published")
     assert found["density"].to_list() == [0.95, 0.85, 0.75, 0.65]
     shown = [f"{x:.3f}" for x in found["rms_error"]]
-    assert "{}, {}, {} and {} (root mean square".format(*shown) in " ".join(PAGE.split())
+    assert f"| error of the implied macro MRR | {' | '.join(shown)} |" in PAGE
     assert found["sparse_off_by"].max() == pytest.approx(0.65, abs=0.005)
     assert (found["rms_error"] < 0.1 * found["sparse_off_by"]).all()
