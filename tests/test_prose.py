@@ -100,6 +100,50 @@ def folder(path: Path) -> str:
     return "/".join(parts[: 2 if parts[0] == "owkg" and len(parts) > 2 else 1])
 
 
+def prose_of(page: str) -> list[str]:
+    """Blocks of running text of a page: paragraphs, items of lists, headings.
+
+    Blocks of code, tables, formulas, pictures, markers of directives and targets of links are left out. Code
+    in a sentence counts as one word without digits.
+    """
+    text = re.sub(r"(?ms)^```.*?^```$|^\$\$.*?\$\$$|<!--.*?-->", "", page)
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    text = re.sub(r"`[^`]*`|\$[^$]+\$", "code", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    lines = [line for line in text.splitlines() if not re.match(r"\s*(?:\||:::|:class:)", line)]
+    text = re.sub(r"(?m)^\s*(?:[-*]|\d+\.|#+) ", "\n\n", "\n".join(lines))
+    return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
+def numbers_in_100_words(page: str) -> float:
+    """How many words with a digit are among 100 words of running text."""
+    words = [word for part in prose_of(page) for word in part.split() if re.search(r"\w", word)]
+    return 100 * sum(bool(re.search(r"\d", word)) for word in words) / len(words)
+
+
+def share_of_long_sentences(page: str, longest: int = 25) -> float:
+    """Share of sentences with more than `longest` words; ".", "?" and "!" end one, a colon does not.
+
+    A word is anything between spaces that has a letter or a digit.
+    """
+    ends = r"(?<=[.!?])[)*\"]*\s+(?=[^a-z]|owkg|code)"
+    sentences = [sentence for part in prose_of(page) for sentence in re.split(ends, part)]
+    return sum(len(re.findall(r"\S*\w\S*", one)) > longest for one in sentences) / len(sentences)
+
+
+def test_the_page_of_the_audit_is_easy_to_follow():
+    """The page of the main command: few numbers outside tables, few long sentences."""
+    page = (ROOT / "docs" / "understand" / "audit.md").read_text(encoding="utf-8")
+    assert numbers_in_100_words(page) <= 2.5
+    assert share_of_long_sentences(page) <= 0.12
+
+
+def test_numbers_and_long_sentences_are_counted():
+    page = f"# Two\n\n| 1 | 2 |\n\n```\n3 4\n```\n\n- The `5` of [these](6.md) is 7.\n- {'word ' * 26}ends.\n"
+    assert numbers_in_100_words(page) == pytest.approx(100 / 34)
+    assert share_of_long_sentences(page) == pytest.approx(1 / 3)
+
+
 def test_turns_of_phrase_do_not_come_back():
     counts = Counter(folder(path) for path in files() for _ in found(path))
     assert {name: count for name, count in counts.items() if count > REST.get(name, 0)} == {}

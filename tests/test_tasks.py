@@ -22,7 +22,11 @@ ROOT = Path(__file__).parents[1]
 INPUT = ROOT / "tests" / "golden" / "input"
 PAGES = sorted(path for path in (ROOT / "docs" / "how_to" / "tasks").glob("*.md"))
 # These begin in an empty folder, with `owkg example`.
-STARTS = [ROOT / "README.md", *sorted((ROOT / "docs" / "get_started").glob("[0-9]_*.md"))]
+STARTS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs" / "get_started").glob("[0-9]_*.md")),
+    ROOT / "docs" / "understand" / "audit.md",
+]
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # What a trained model reads depends on the processor in its last digits; speed on everything.
 SECONDS = re.compile(r"in [\d.]+ s\b")
