@@ -93,11 +93,11 @@ def row_of(folder: Path, triples: int, *, labels: bool) -> dict[str, float | int
         "lines": "labels" if labels else "ids",
         "file_gb": size / 1e9,
         "kg_info_s": seconds,
-        "beside_reading_bytes": seconds / read,
+        "times_reading_bytes": seconds / read,
         "kg_info_gib": peak,
         "bytes_a_triple": peak * 2**30 / triples,
         "known_answers_s": inner["known"],
-        "beside_sorting": inner["known"] / sorting,
+        "times_sorting": inner["known"] / sorting,
         "known_answers_gib": known_peak,
         "candidates_of_10^6_s": inner["candidates"],
     }

@@ -54,6 +54,7 @@ _PARTS = {
     "catalogue": catalogue.text,
     "downloads": notebooks.downloads,
     "incomplete": figure.text,
+    "lessons": notebooks.lessons,
     "tutorials": _tutorials,
 }
 
@@ -68,7 +69,7 @@ def _parts(_app: Any, _page: str, source: list[str]) -> None:
 
 def setup(app: Any) -> None:
     """Connects the parts of the site; Sphinx calls it first."""
-    for folder in (places.NOTEBOOKS, places.API, places.COMMANDS):
+    for folder in places.MADE:
         shutil.rmtree(HERE / folder, ignore_errors=True)
         (HERE / folder).mkdir(parents=True)
     notebooks.write()

@@ -1,5 +1,6 @@
 """Small example: three systems on an incomplete graph whose missing facts are all known."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from owkg import checks
 from owkg.checks import StrPath
 from owkg.errors import ArgumentError
 from owkg.files.lines import first_row
-from owkg.files.storage import checksums, made_folder, versions, write_metadata
+from owkg.files.storage import METADATA_FILE, checksums, made_folder, read_metadata, versions, write_metadata
 from owkg.judge import qrels_from_graph, write_judgements, write_run
 from owkg.judge.lists import lists_of_rows
 from owkg.kg import KnowledgeGraph, entity_popularity, joined_splits, seen_part, write_labelled
@@ -191,7 +192,8 @@ def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> di
     Args:
         out: folder that does not exist or is empty; or, with `overwrite`, a folder that this function wrote.
         seed: integer of at least 0, as in `example`. Equal seeds give equal bytes. Default 0.
-        overwrite: whether to replace the folder of an earlier example. Default False.
+        overwrite: whether to replace the folder of an earlier example. Default False. A folder that holds
+            any other file, such as a judged sheet, is never replaced.
 
     Returns:
         Contents of metadata.json: the seed, and the numbers of entities, relations, facts, answers and
@@ -205,6 +207,7 @@ def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> di
     replaced = checks.flag("overwrite", overwrite)
     is_empty = place.is_dir() and not any(place.iterdir())
     with made_folder(place, made_by=_MADE_BY, overwrite=replaced or is_empty) as folder:
+        _require_own(place)
         made = example(number)
         write_labelled(made.graph, folder / "graph")
         for name in _SYSTEMS:
@@ -231,6 +234,21 @@ def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> di
         }
         write_metadata(folder, content)
     return content
+
+
+def _require_own(folder: Path) -> None:
+    """Raises ValueError if a folder, which an example may replace, holds a file that no example wrote."""
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    own = {METADATA_FILE, *read_metadata(folder)["sha256"]}
+    files = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    others = sorted({path.relative_to(folder).as_posix() for path in files} - own)
+    if others:
+        more = f" and {len(others) - 1:,} more" if others[1:] else ""
+        raise ValueError(
+            f"{folder}: holds {others[0]}{more}, which {_MADE_BY} did not write; it is not replaced. "
+            "Write into another folder, or move these files away."
+        )
 
 
 def judge_by_truth(folder: StrPath, sheet: StrPath) -> int:

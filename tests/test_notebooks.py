@@ -3,6 +3,7 @@
 import ast
 import inspect
 import os
+import re
 from pathlib import Path
 
 import nbformat
@@ -12,10 +13,16 @@ from nbclient import NotebookClient
 from owkg import metrics, openworld, theory
 
 ROOT = Path(__file__).resolve().parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+PROOFS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LESSONS = sorted((ROOT / "notebooks" / "lessons").glob("*.ipynb"))
 # Whose time is compilation, not Monte Carlo.
-COMPILED_QUICKLY = {"rank_metrics"}
-each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+COMPILED_QUICKLY = {"rank_metrics", "4_benchmark"}
+# What a trained model scores depends on the processor in its last digits.
+TRAINED = {"4_benchmark"}
+# Lines of the longest code that a page of a proof shows; longer code is folded.
+SHOWN_LINES = 12
+each_notebook = pytest.mark.parametrize("path", [*PROOFS, *LESSONS], ids=lambda path: path.stem)
+each_lesson = pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 
 
 def code_cells(notebook):
@@ -39,8 +46,56 @@ def printing_cells(cells):
             yield cell
 
 
-def test_there_are_notebooks():
-    assert NOTEBOOKS
+def texts(notebook):
+    """What the cells print or show as text."""
+    outputs = (output for cell in code_cells(notebook) for output in cell.outputs)
+    return [output.get("text") or output.data["text/plain"] for output in outputs]
+
+
+def test_there_are_proofs_and_lessons():
+    assert len(PROOFS) > 5
+    assert [path.stem for path in LESSONS] == ["1_holds", "2_open", "3_reversed", "4_benchmark"]
+
+
+@pytest.mark.parametrize("path", PROOFS, ids=lambda path: path.stem)
+def test_a_proof_folds_its_helpers(path):
+    cells = code_cells(nbformat.read(path, as_version=4))
+    shown = [cell for cell in cells if "hide-input" not in cell.metadata.get("tags", ())]
+    assert [cell.source for cell in shown if len(cell.source.splitlines()) > SHOWN_LINES] == []
+    assert len(shown) < len(cells)
+
+
+@each_lesson
+def test_a_lesson_ends_in_a_result_that_its_outputs_show(path):
+    notebook = nbformat.read(path, as_version=4)
+    end = notebook.cells[-1].source
+    assert end.startswith("## Result: ")
+    number = r"\d+\.\d+"
+    computed = {float(one) for text in texts(notebook) for one in re.findall(number, text)}
+    written = re.findall(number, " ".join(re.findall(r"^> (.*)$", end, re.MULTILINE)))
+    given = {"0.95", *re.findall(number, " ".join(cell.source for cell in code_cells(notebook)))}
+    near = {f"{one:.{digits}f}" for one in computed for digits in (2, 3, 4)}
+    assert set(written) - given
+    assert set(written) - given - near == set()
+
+
+@each_lesson
+def test_tables_of_a_lesson_show_whole_values_without_types(path):
+    outputs = [output for cell in code_cells(nbformat.read(path, as_version=4)) for output in cell.outputs]
+    tables = [o.data["text/html"] for o in outputs if "text/html" in o.get("data", {})]
+    assert len(tables) > 2
+    assert [table for table in tables if re.search(r"<small>|…|hellip|f64", table)] == []
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+
+
+def test_lessons_and_tutorials_link_to_each_other():
+    tutorials = {path.stem: path for path in (ROOT / "docs" / "get_started").glob("[0-9]*.md")}
+    for path in LESSONS:
+        cells = nbformat.read(path, as_version=4).cells
+        text = "".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        of = re.findall(r"\(\.\./\.\./docs/get_started/(\w+)\.md\)", text)
+        back = [name for name in of if f"notebooks/lessons/{path.name}" in tutorials[name].read_text("utf-8")]
+        assert back, path.stem
 
 
 # Only what the notebook runner itself deprecates; the notebook's own code runs in the kernel.
@@ -65,6 +120,8 @@ def test_it_runs(path, tmp_path, monkeypatch):
     NotebookClient(notebook, kernel_name="python3", timeout=600, resources=place).execute()
     outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
     assert not [output for output in outputs if output.output_type == "error"]
+    if path in LESSONS and path.stem not in TRAINED:
+        assert texts(notebook) == texts(nbformat.read(path, as_version=4))
 
 
 @each_notebook

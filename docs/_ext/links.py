@@ -8,7 +8,7 @@ from typing import Any
 
 from sphinx.util import logging
 
-from _ext.places import DOCS, NOTEBOOKS, ROOT
+from _ext.places import DOCS, LESSONS, NOTEBOOKS, ROOT
 
 COPIES = {"project/changelog": ROOT / "CHANGELOG.md", "project/contributing": ROOT / "CONTRIBUTING.md"}
 """Pages that are a file of the repository."""
@@ -16,6 +16,7 @@ _PAGES = {path: f"{page}.md" for page, path in COPIES.items()} | {
     ROOT / "README.md": "index.md",
     DOCS / "reproduction": "evidence/downloads.md",
 }
+_FOLDERS = {ROOT / "notebooks": NOTEBOOKS, ROOT / "notebooks" / "lessons": LESSONS}
 _CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?<!!)(\[[^\]]+\])\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 _LOG = logging.getLogger(__name__)
@@ -43,8 +44,8 @@ def relinked(text: str, origin: Path, page: str) -> str:
         words, target, anchor = link[1], link[2], link[3] or ""
         path = Path(os.path.normpath(origin.parent / target))
         to = _PAGES.get(path)
-        if to is None and path.parent == ROOT / "notebooks":
-            to = f"{NOTEBOOKS}/{path.name}"
+        if to is None and path.parent in _FOLDERS and path.is_file():
+            to = f"{_FOLDERS[path.parent]}/{path.name}"
         if to is None and not path.is_file():
             _LOG.warning("%s: the link to %s leads nowhere", page, target)
             return link[0]

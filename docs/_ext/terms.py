@@ -7,7 +7,7 @@ from typing import Any
 
 from docutils import nodes
 
-from _ext.places import DOCS, GLOSSARY, written
+from _ext.places import DOCS, GLOSSARY, LESSONS, written
 
 HOMOGRAPHS = frozenset(
     {"chunk", "conflict", "design", "gap", "key", "look", "prefix", "run", "seed", "template"}
@@ -59,9 +59,9 @@ def _open(text: nodes.Node) -> bool:
 
 
 def link(app: Any, doctree: nodes.document, page: str) -> None:
-    """Links each term at its first use in the prose of a page that people write."""
+    """Links each term at its first use in the prose of a page or lesson that people write."""
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in written()}
-    if page == GLOSSARY or page == "project/changelog" or page not in pages:
+    if page == GLOSSARY or page == "project/changelog" or not (page in pages or page.startswith(LESSONS)):
         return
     left = {" ".join(term.lower().split()): to for term, to in app.env.owkg_terms.items()}
     for term in HOMOGRAPHS:

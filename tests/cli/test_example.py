@@ -100,5 +100,21 @@ def test_what_cannot_be_written_or_judged_is_one_line(folder, tmp_path, done, re
     sheet = tmp_path / "sheet.tsv"
     sheet.write_text("question_id\tanswer_id\tlabel\nnobody|auntOf|?\tann\t\n")
     assert f"{sheet}, line 2: the query 'nobody|auntOf|?'" in refused("example", folder, "--judge", sheet)
-    done("example", tmp_path / "twice")
-    done("example", tmp_path / "twice", "--overwrite")
+
+
+def test_an_example_is_replaced_unless_it_holds_work_of_people(tmp_path, done, refused):
+    place = tmp_path / "twice"
+    done("example", place)
+    (place / "pool").mkdir()
+    done("example", place, "--overwrite")
+    (place / "pool").mkdir()
+    for name in ("sheet.tsv", "design.json"):
+        (place / "pool" / name).write_text("judged by people")
+    before = checksums(place)
+    told = refused("example", place, "--overwrite")
+    assert f"{place}: holds pool/design.json and 1 more, which owkg example did not write" in told
+    assert checksums(place) == before
+    (place / "pool" / "design.json").unlink()
+    assert "holds pool/sheet.tsv, which owkg example did not write" in refused(
+        "example", place, "--overwrite"
+    )
