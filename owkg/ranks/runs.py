@@ -224,7 +224,7 @@ def _one_side(
         row = int(np.argmin(counts.asked))
         raise ValueError(
             f"{_query(graph, triples[row], side)!r} has a relevant answer, but no list, or an empty one, "
-            f"under the tag {run.tags[system[row]]!r}; `unanswered` counts it as not retrieved."
+            f"under the tag {run.tags[system[row]]!r}; `unanswered` allows this."
         )
     candidates = num_candidates(known, triples)
     ranks = Ranks(1 + counts.above, np.where(counts.retrieved, 1 + counts.level, candidates), candidates)

@@ -279,7 +279,7 @@ def test_duplicates_in_the_graph_are_told(done, folder):
             "system.run --kg graph --split dev --out out.csv",
             "--split must be one of train, valid, test, got 'dev'",
         ),
-        ("system.run --kg graph --split train --out out.csv", "with --unanswered this is no error"),
+        ("system.run --kg graph --split train --out out.csv", "--unanswered allows this"),
         ("ranks.parquet --from run --kg graph --out out.csv", "text in UTF-8, but is a Parquet file"),
         ("scores.npz --from table --out out.csv", "scores.npz: the name of a rank table must end in"),
         ("scores.npz --from table --out out.csv", "; owkg ranks convert makes one from scores (.npz), runs"),

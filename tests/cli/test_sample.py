@@ -200,7 +200,7 @@ def test_repeated_lines_are_said(call, facts, tmp_path):
         (("--missing", "node", "--node-spread", "0"), "--node-spread must be in [1e-06, 10], got 0.0."),
         (("--missing", "relation", "--relation-spread", "11"), "--relation-spread"),
         (("--node-spread", "0.1"), "--node-spread says nothing about --missing independent."),
-        (("--write-layouts", "rotate"), "--write-layouts must be of openke, libkge, got 'rotate'."),
+        (("--write-layouts", "rotate"), "--write-layouts must be among openke, libkge, got 'rotate'."),
     ],
 )
 def test_bad_options_are_named_in_one_line_and_nothing_is_written(

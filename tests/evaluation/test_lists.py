@@ -50,7 +50,7 @@ def test_equal_scores_by_id_and_nothing_known():
         ({"depth": 24}, "`depth` must be at most 23"),
         ({"side": "both"}, "`side` must be"),
         ({"entity": [23]}, "`entity` must be"),
-        ({"relation": [0, 1]}, "`entity` and `relation` must be one id per query"),
+        ({"relation": [0, 1]}, "`entity` and `relation` must be one id a query"),
         ({"known": TRAIN}, "`known` must be KnownAnswers"),
         (
             {"known": known_answers(TRAIN, "head", num_entities=ENTITIES, num_relations=RELATIONS)},

@@ -138,7 +138,7 @@ def test_lists_of_the_best_ten():
     [
         ({"y_pred_pos": [0.5, np.nan], "y_pred_neg": [[0.1], [0.1]]}, r"x\.npz: y_pred_pos must be scores"),
         ({"y_pred_pos": [0.5], "y_pred_neg": [0.1, 0.2], "num_neg": [3]}, "num_neg must add up to the 2"),
-        ({"y_pred_pos": [0.5]}, r"x\.npz: y_pred_neg must be there"),
+        ({"y_pred_pos": [0.5]}, r"x\.npz: y_pred_neg must be given"),
         ({"y_pred_pos": [0.5], "y_pred_neg": np.array([[1], None], object)}, "flat y_pred_neg"),
         ({"y_pred_pos": ["a"], "y_pred_neg": [0.1]}, r"x\.npz: y_pred_pos must be an array of numbers"),
     ],
