@@ -28,13 +28,13 @@ class RotH(euclidean.PairOptions):
 def roth_model(config: RotH) -> Model:
     """RotH, squared hyperbolic distances with rotated heads.
 
-        score(h, r, t) = -d((R (exp0 h (+) exp0 r)) (+) exp0 r', exp0 t)^2 + b_h + b_t, with R made of
-        rotations
+        score(h, r, t) = -d((R (exp0 h (+) exp0 r)) (+) exp0 r', exp0 t)^2 + b_h + b_t
 
-    d is the distance, (+) the Moebius addition and exp0 the exponential map at the origin in the Poincare
-    ball of curvature c = softplus(c_r) of the relation; all embeddings are tangent vectors at the origin.
-    Rows of relations are r, r', the pairs of R, and the raw curvature. Initial entities, r and r' are normal
-    with standard deviation 0.001, R uniform on +-1, biases 0, and raw curvatures 1.
+    R is made of rotations. d is the distance, (+) the Moebius addition and exp0 the exponential map at the
+    origin in the Poincare ball of curvature c = softplus(c_r) of the relation; all embeddings are tangent
+    vectors at the origin. Rows of relations are r, r', the pairs of R, and the raw curvature. Initial
+    entities, r and r' are normal with standard deviation 0.001, R uniform on +-1, biases 0, and raw
+    curvatures 1.
 
     The presets are the authors' scripts. The script for WN18RR corrupts both ends of a fact at once, while
     owkg corrupts one.

@@ -167,7 +167,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         ("--embeddings transe.npz --model transe --out out.csv", "--embeddings needs --kg for the graph"),
         (
             "--embeddings silent.npz --kg graph --out out.csv",
-            "--embeddings needs --model: silent.npz does not",
+            "--embeddings needs --model, because silent.npz does not",
         ),
         (OF_FILE.replace("transe --norm 2", "complx"), "--model must be one of transe"),
         (OF_FILE.replace("--norm 2", "--norm 3"), "--norm must be 1 or 2, got 3"),

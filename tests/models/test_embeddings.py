@@ -231,7 +231,7 @@ def test_two_rows_for_each_relation_are_inverse_relations(tmp_path, form, labels
         found, same = (import_embeddings(path, GRAPH, name, **layout) for path in (twice, apart))
     told = [str(one.message) for one in caught if "two rows for each of 2 relations" in str(one.message)]
     assert len(told) == 1
-    assert "owkg takes row i + 2 as the inverse of relation i" in told[0]
+    assert "row i + 2 is taken as the inverse of relation i" in told[0]
     assert found.model.config.reciprocal
     np.testing.assert_array_equal(found.params["relation"], same.params["relation"])
 
@@ -387,5 +387,7 @@ def test_an_encoder_needs_train(tmp_path):
     begun = Trained(built, *built.begun(jax.random.key(0), 3, 2, np.array([[0, 0, 1]], np.int32)))
     write_embeddings(tmp_path / "e.npz", begun, entities=GRAPH.entities, relations=GRAPH.relations)
     assert not [name for name in read_embeddings(tmp_path / "e.npz").arrays if name.startswith("edge")]
-    with pytest.raises(ValueError, match="`graph` must have triples in train, which rgcn scores by"):
+    with pytest.raises(
+        ValueError, match="`graph` must have triples in train, which rgcn needs for its scores"
+    ):
         import_embeddings(tmp_path / "e.npz", GRAPH, "rgcn")

@@ -140,7 +140,7 @@ def test_queries_that_no_rule_answers_make_no_run(folder, tmp_path, capsys):
 
 def test_table_is_not_trained(folder, tmp_path, capsys):
     assert main(["train", str(folder), "--model", "table", "--out", str(tmp_path / "run")]) == 2
-    assert "owkg rules makes it" in capsys.readouterr().err
+    assert "got 'table', which owkg rules makes" in capsys.readouterr().err
 
 
 def test_walks_that_are_too_many_are_told_beforehand(folder, tmp_path, capsys, monkeypatch):
@@ -152,7 +152,7 @@ def test_walks_that_are_too_many_are_told_beforehand(folder, tmp_path, capsys, m
     assert re.search(
         r"note: \d+ bodies with \d+ walks along facts; left out: .* with more than 4 walks", estimate
     )
-    assert re.search(r"error: --length 2 with --max-bodies 20000 asks for \d+ walks .* at most 3 are", error)
+    assert re.search(r"error: --length 2 with --max-bodies 20000 needs \d+ walks .* the limit is 3:", error)
     assert not (tmp_path / "run").exists()
 
 
@@ -160,7 +160,7 @@ def test_rules_are_not_gone_on_with(folder, tmp_path, capsys):
     run = str(tmp_path / "run")
     assert main(["rules", str(folder), "--out", run]) == 0
     assert main(["train", str(folder), "--out", run, "--resume"]) == 2
-    assert "got 'table': owkg rules makes it" in capsys.readouterr().err
+    assert "got 'table', which owkg rules makes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("system", ["rules", "rnnlogic", "plogicnet"])

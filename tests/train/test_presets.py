@@ -50,7 +50,7 @@ def test_what_is_given_stands_above_a_preset(tmp_path):
         (lambda path: read_config(path, preset="wn18rr"), "`preset` cannot be given with a file or a run"),
         (
             lambda path: training("rotate", preset="wn18rr", training_loop="1vsall"),
-            "`loss` must be given with",
+            "`loss` must be one of cross_entropy, bce with",
         ),
     ],
 )
