@@ -33,7 +33,7 @@ def write_world(
     inputs: Mapping[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
-    """Writes a closed world block by block, so that memory holds one block of people and facts.
+    """Writes a closed world block by block, so that memory holds only one block of people and facts.
 
     Args:
         folder: empty folder.

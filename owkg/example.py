@@ -272,7 +272,7 @@ def judge_by_truth(folder: StrPath, sheet: StrPath) -> int:
 
 
 def fill_in(sheet: StrPath, truth: pl.DataFrame) -> int:
-    """Fills in the labels of an annotation sheet: 1 for answers that are relevant by the truth, otherwise 0.
+    """Fills in the labels of an annotation sheet: 1 for answers that are relevant in `truth`, otherwise 0.
 
     Args:
         sheet: sheet to fill in. Existing labels are replaced, and a column `source` is removed.

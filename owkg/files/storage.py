@@ -53,9 +53,8 @@ _PACKED = (_GZIP, b"\x78\x01", b"\x78\x9c", b"\x78\xda", b"\x28\xb5\x2f\xfd")
 def written_aside(path: Path) -> Iterator[Path]:
     """Context with a temporary path for writing; on success it becomes `path`, on failure it is removed.
 
-    The temporary file is in the folder of `path`, which is made if it is missing. A link at `path` is
-    replaced, and its target stays. A device or a named pipe is not replaced: the written bytes are copied
-    into it at the end.
+    The folder of `path` is made if it is missing. A link at `path` is replaced, and its target stays. A
+    device or a named pipe is not replaced: the written bytes are copied into it at the end.
 
     Raises:
         OSError: naming `path`, if it cannot be written.

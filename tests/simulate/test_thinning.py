@@ -360,11 +360,11 @@ def test_other_bad_arguments_are_refused():
     full = full_test(**GOOD)
     with pytest.raises(ValueError, match=r"^`present` .* bool of shape \(2,\)"):
         thin(full, np.ones(2, bool))
-    with pytest.raises(ValueError, match=r"^`present` must leave"):
+    with pytest.raises(ValueError, match=r"^`present` must be true for at least one answer"):
         thin(full, np.zeros(3, bool))
     with pytest.raises(ValueError, match=r"^`score` must be finite"):
         Correlated([np.nan])
-    with pytest.raises(ValueError, match=r"^`score` must be one number"):
+    with pytest.raises(ValueError, match=r"^`score` must have one axis"):
         Correlated([[1.0]])
     result = resample(KEY, full, MRR, sparsity=0.1, draws=5)
     with pytest.raises(ValueError, match=r"^`at` "):
