@@ -42,9 +42,7 @@ REST: dict[str, int] = {
     "README.md": 5,
     "docs": 171,
     "notebooks": 32,
-    "owkg/auditing": 102,
     "owkg/cli": 98,
-    "owkg/report": 28,
     "owkg/terminal": 10,
 }
 

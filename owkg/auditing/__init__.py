@@ -1,4 +1,4 @@
-"""What may be concluded from a leaderboard on an incomplete graph."""
+"""Conclusions from a leaderboard on an incomplete graph."""
 
 from owkg.auditing.breakdown import BreakdownNumbers, Pair, breakdown
 from owkg.auditing.focus import BestWeights, best_weight_of

@@ -1,4 +1,4 @@
-"""What the numbers of an audit rest on, as values and in sentences."""
+"""Assumptions behind the numbers of an audit, as values and as sentences."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from owkg.rank_weights import rank_weight
 from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
-_INDEPENDENT = "nothing: 0 is taken"
+_INDEPENDENT = "not stated: 0 is assumed"
 _RANGE = "not stated: the range on which intervals were measured"
 
 
@@ -35,7 +35,7 @@ def assumptions(
     judged: Judged,
     further: list[str],
 ) -> dict[str, Any]:
-    """What the numbers rest on."""
+    """Assumptions of an audit by name, for `Audit.assumptions`."""
     frame = next(iter(tables.values())).frame
     low, high = frame["candidates"].min(), frame["candidates"].max()
     rates = [max(one.deviation, abs(one.size)) for one in box.unevenness]
@@ -69,19 +69,20 @@ def assumptions(
 
 
 def _of_candidates(candidates: pl.Series) -> list[str]:
-    """A sentence where queries have so different numbers of candidates that the model of all alike is off."""
+    """A note if numbers of candidates differ too much for a model with one number for all queries."""
     few, many = (candidates.quantile(q, "nearest") or 0 for q in (0.1, 0.9))
     if 2 * few >= many:
         return []
     return [
-        f"The model takes as many candidates for every query, and here they are {few:,.0f} to {many:,.0f} "
-        "(of eight tenths of the answers): implied full-test metrics and probabilities of orders are rough. "
-        "Observed values, their intervals and breakdown numbers are not concerned."
+        "The model assumes one number of candidates for all queries, but here they are "
+        f"{few:,.0f} to {many:,.0f} (for eight tenths of the answers). So implied full-test metrics and "
+        "probabilities of orders are rough. Observed values, their intervals and breakdown numbers are not "
+        "affected."
     ]
 
 
 def of_seeds(of: Scores) -> list[str]:
-    """Sentences on systems with several seeds."""
+    """A note on systems with several seeds."""
     if not of.seeded.any():
         return []
     each = [of.by_seed(m) for m in range(len(of.metrics))]
@@ -96,13 +97,13 @@ def of_seeds(of: Scores) -> list[str]:
         said += [f"{name} has {len(one.seeds)} (deviation of {', '.join(deviations)})"] if one else []
     return [
         f"Seeds: {'; '.join(said)}. Values are means over seeds; intervals, p-values and probabilities of "
-        "orders are over queries and seeds, by Student's t. Certified numbers are of the mean over seeds; "
-        "none is demonstrated, and no weights are compared, because these are of one run."
+        "orders are over queries and seeds, by Student's t. Lower bounds of missing answers are for the mean "
+        "over seeds. owkg searches no example and compares no weights, because both need a single run."
     ]
 
 
 def borrowed(metrics: list[Metric]) -> list[str]:
-    """A sentence where metrics have the errors of others."""
+    """A note on metrics that use the calibrated errors of another metric."""
     ranks = np.arange(1, 100)
     weights = {one.name: rank_weights(one.rank_weight, ranks) for one in metrics if one.rank_weight}
     others = [
@@ -113,123 +114,127 @@ def borrowed(metrics: list[Metric]) -> list[str]:
     if not others:
         return []
     return [
-        "Metrics that were not calibrated have the errors of the most similar one that was: "
+        "Metrics that were not calibrated use the errors of the most similar calibrated metric: "
         f"{', '.join(others)}."
     ]
 
 
 def beyond_calibration(part: Part, box: Box) -> list[str]:
-    """A sentence where queries miss more answers than on any world of the calibration."""
+    """A note if queries lack more answers than in any closed world of the calibration."""
     most = most_missing(part.metric.name)
-    # As many are missing as known ones count at a sparsity of one half.
+    # `missing_answers` is proportional to beta / (1 - beta), which is 1 at a sparsity of 0.5.
     last = most / (most + missing_answers(part.seen.answers, 0.5))
     if last >= max(LARGEST, box.sparsity[1] if box.sparsity else 0.0):
         return []
     return [
-        f"Above a sparsity of {last:.2f} the error of the model is extrapolated (means over {part.average}): "
-        "queries would miss more answers on average than on any closed world of the calibration."
+        f"Above a sparsity of {last:.2f} the error of the model is extrapolated (means over {part.average}), "
+        "because queries would lack more answers on average than in any closed world of the calibration."
     ]
 
 
 def refuted(models: pl.DataFrame) -> list[str]:
-    """In sentences, which values the range does not allow."""
+    """Notes on values that are impossible under part of the stated range."""
     some = models.filter(pl.col("refuted") > 0)
     return [
-        f"A {metric} of {value:.3f} ({model}) is not possible in {share:.0%} of the range; that part is "
-        "left out."
+        f"A {metric} of {value:.3f} ({model}) is impossible under {share:.0%} of the stated range; "
+        "owkg leaves out that part."
         for model, metric, value, share in some.select("model", "metric", "value", "refuted").rows()
     ]
 
 
 def symmetry(of: Scores, averages: Sequence[str], test: str) -> list[str]:
-    """What Wilcoxon's test says of means over answers."""
+    """A note on the other hypothesis that Wilcoxon's test has for means over answers."""
     named = other_hypothesis(of) if test == PairTest.WILCOXON and "answers" in averages else []
     return [SYMMETRY.format(", ".join(named))] if named else []
 
 
 def _rates(box: Box) -> str:
-    """What is taken of the missing rates of queries, as a sentence."""
+    """A sentence on the assumed missing rates of queries."""
     source = box.source.get("unevenness")
-    if source not in (None, GIVEN):  # fitted, whether a range that holds it was stated or not
+    if source not in (None, GIVEN):  # fitted, whether or not the user stated a range as well
         one = box.unevenness[0]
         return (
             "The missing rates of queries differ as complete judgements show: their logits have a standard "
-            f"deviation of {one.deviation:.2f} over queries, and of {one.size:.2f} with the number of "
-            "answers. Intervals include the errors of both."
+            f"deviation of {one.deviation:.2f} over queries of one size, and change by {one.size:.2f} per "
+            "standard deviation of the logarithm of the number of answers. Intervals include the errors of "
+            "both numbers."
         )
     most = max(max(one.deviation, abs(one.size)) for one in box.unevenness)
     if most == 0:
-        return "All queries have one missing rate, as you state."
+        return "All queries have the same missing rate, as you state."
     least = min(max(one.deviation, abs(one.size)) for one in box.unevenness)
     ends = f"{least:g} to {most:g}" if least < most else f"{most:g}"
-    stated = "as you state" if source == GIVEN else "because none is stated"
+    stated = "as you state" if source == GIVEN else "by default"
     return (
-        f"The missing rates of queries may differ by a standard deviation of their logits of {ends}, "
-        f"{stated}: at random, or with the number of answers. Full-test intervals and probabilities of "
-        "orders are over that range; the map and what makes both metrics equal are at its middle."
+        "The missing rates of queries may differ at random or with the number of answers, with a standard "
+        f"deviation of their logits of {ends} {stated}. Full-test intervals and probabilities of orders "
+        "cover that range. The map, and the correlations that make both metrics equal, are at its middle."
     )
 
 
 def _of_drawn(drawn: DrawnJudgements) -> str:
-    """What judgements that were drawn give, as a sentence."""
+    """A sentence on the conclusions from drawn judgements."""
     pool = f"the pool of depth {drawn.pool.depth}"
     return (
-        f"The least sparsity is that of {pool}, by its design; answers below it may be missing as well. "
-        "Where you state a range of the sparsity, and whole queries were drawn, correlations follow for "
-        "pooled systems: of the missing answers "
-        "those that lead a list were judged. owkg estimate gives the metrics of the completely judged pool."
+        f"The lower bound of the sparsity is estimated for {pool}, by its design; answers below the pool may "
+        "be missing as well. If you state a range of the sparsity and whole queries were drawn, "
+        "correlations follow for pooled systems, because the missing answers at the top of their lists were "
+        "judged. owkg estimate gives the metrics of the completely judged pool."
     )
 
 
 def _notes(box: Box, ready: Prepared, judged: Judged) -> list[str]:
-    """In sentences, what the numbers rest on."""
+    """Notes on all assumptions of an audit, as sentences."""
     found = ["Queries are the sampling unit of every interval and test."]
     if box.found is not None:
         found.append(
             f"Judging ({judged.design.in_words}) shows a sparsity of at least {box.found[0]:.3f} "
-            "and gives no upper end: no full-test metric is claimed. State a sparsity for more, or judge a "
-            "random sample of queries completely."
+            "and gives no upper end, so owkg claims no full-test metric. To get one, state a sparsity or "
+            "judge a random sample of queries completely."
         )
     elif box.sparsity is None:
         found.append(
-            "No sparsity is stated: no full-test metric is claimed. What each would imply, and what breaks "
-            "an order, rest on the model of Yang et al. (2022) and errors calibrated on closed worlds."
+            "No sparsity is stated, so owkg claims no full-test metric. The metric that each sparsity would "
+            "imply, and the sparsity that breaks an order, rest on the model of Yang et al. (2022) and on "
+            "errors calibrated on closed worlds."
         )
     else:
         found.append(
-            "Full-test metrics rest on the model of Yang et al. (2022), errors calibrated on closed worlds, "
-            "and the sparsity, a share of the answers to the queries of the test. Systems share "
-            "errors of the model: an order may be sure where intervals overlap."
+            "Full-test metrics rest on the model of Yang et al. (2022), on errors calibrated on closed "
+            "worlds, and on the sparsity, which is a share of the answers to the queries of the test. "
+            "Systems share errors of the model, so an order may be sure although intervals overlap."
         )
     found.append(
-        f"What breaks an order is looked for up to a sparsity of {LIMITS[0]:g} and a correlation of "
-        f"{LIMITS[1]:g} either way."
+        "owkg searches for the points at which an order breaks up to a sparsity of "
+        f"{LIMITS[0]:g} and a correlation of {LIMITS[1]:g} in either direction."
     )
     if box.correlation is None:
-        found.append("No correlation is stated: being missing and being found are taken as independent.")
+        found.append(
+            "No correlation is stated, so owkg takes being missing and being retrieved as independent."
+        )
     elif any(low != 0 or high != 0 for low, high in box.correlation.values()):
         found.append(
-            "With a correlation, answers that are missing stand among the known ones by proportional odds "
-            "(docs/understand/audit.md); in Yang et al. the found ones stand in any order."
+            "With a correlation, owkg ranks missing answers among known ones by proportional odds "
+            "(docs/understand/audit.md); in Yang et al. retrieved answers are in random order."
         )
     found.append(_rates(box))
     if judged.drawn is not None and not box.unused:
         found.append(_of_drawn(judged.drawn))
     elif box.source["sparsity"] not in (None, GIVEN) and box.found is None:
         found.append(
-            "The sparsity is estimated from queries that stand for all: a random sample of the test's, of "
-            "which every candidate was judged, as you state."
+            "The sparsity is estimated from a random sample of the test's queries, of which every candidate "
+            "was judged, as you state."
         )
     if judged.sample is not None and not judged.design.estimates and box.correlation is None:
         found.append(
-            "The judged candidates were chosen by ranks of systems, or nobody says how: they give no "
+            "The judged candidates were chosen by ranks of systems, or in an unknown way, so they give no "
             "correlation."
         )
     if ready.num_found + ready.num_rejected:
         found.append(
             "Breakdown numbers start from the judged labels. Answers that judging found: "
-            f"{ready.num_found:,}; candidates that can never become any: {ready.num_rejected:,}. Values and "
-            "tests are of the test as it is."
+            f"{ready.num_found:,}; candidates that it ruled out: {ready.num_rejected:,}. Values and tests "
+            "use the test set without these labels."
         )
     if ready.num_disputed:
         found.append(
@@ -242,8 +247,8 @@ def _notes(box: Box, ready: Prepared, judged: Judged) -> list[str]:
         found.append(box.unused)
     if judged.labels is not None and judged.sample is None and judged.drawn is None:
         found.append(
-            "The judgements are sheets, and give labels alone: their candidates were chosen, and are not a "
-            "random sample from which sparsity or correlations could be estimated."
+            "The judgements are sheets, which owkg uses only as labels: their candidates were chosen, and "
+            "are not a random sample from which sparsity or correlations could be estimated."
         )
     if str(box.source["sparsity"]).startswith(GIVEN) and box.sparsity is not None:
         known = ready.num_answers - ready.num_found
@@ -251,11 +256,12 @@ def _notes(box: Box, ready: Prepared, judged: Judged) -> list[str]:
             found.append(f"Judging found more answers ({box.num_found:,}) than the stated sparsity allows.")
         elif box.limit > box.sparsity[1]:
             found.append(
-                f"The stated sparsity of at most {box.sparsity[1]:.3g} stands, although judging "
+                f"owkg keeps the stated sparsity of at most {box.sparsity[1]:.3g}, although judging "
                 f"({judged.design.in_words}) shows at least {box.limit:.3f}."
             )
     if ready.depth is None:
         found.append(
-            "There are no lists: breakdown numbers are certified for the worst lists, none is demonstrated."
+            "No lists are given, so breakdown numbers are lower bounds for the worst possible lists, and "
+            "owkg searches no examples."
         )
     return found

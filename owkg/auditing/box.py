@@ -1,4 +1,4 @@
-"""The box of sparsities and correlations that is stated, or that judgements show."""
+"""Ranges of sparsity and correlation that the user states or that judgements show."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -24,13 +24,13 @@ from owkg.pools.missing import design_of, judgements, known_and_found, require_n
 
 
 class Judged(NamedTuple):
-    """Judgements.
+    """Judgements of an audit.
 
     Attributes:
-        labels: of all sources together; None without any.
-        sample: those that sparsity and correlations are estimated from; None where there are none such.
-        design: of the latter.
-        drawn: the pool of judgements that were drawn by a design, and these; None without any.
+        labels: judgements of all sources together; None if there are none.
+        sample: judgements from which sparsity and correlations are estimated; None if there are none.
+        design: design of `sample`.
+        drawn: pool with a random draw and its judgements; None if there is none.
     """
 
     labels: pl.DataFrame | None = None
@@ -39,7 +39,7 @@ class Judged(NamedTuple):
     drawn: DrawnJudgements | None = None
 
 
-# What is estimated from which sources: the first of these that there are.
+# Sparsity and correlations are estimated from the first of these groups that has judgements.
 _FIRST = (
     (Design.COMPLETE,),
     (Design.DRAWN,),
@@ -51,10 +51,10 @@ _FIRST = (
 
 
 def judgements_of(judged: Any, design: Any, sample: pl.DataFrame | None, *, sparsity_stated: bool) -> Judged:
-    """The judgements of all sources.
+    """Judgements of all sources, sorted by their use.
 
-    The candidates of a sheet may be those that turn an order, which are not a sample. So sheets in addition
-    to other judgements, or to a stated sparsity, give labels alone.
+    Sheets are used only as labels if there are other judgements or a stated sparsity, because the candidates
+    of a sheet may be the answers that reverse an order, which are not a random sample.
     """
     if judged is None:
         for name, value in (("sample", sample), ("design", design)):
@@ -64,10 +64,10 @@ def judgements_of(judged: Any, design: Any, sample: pl.DataFrame | None, *, spar
     judged = qrels_of("judged", judged) if is_dictionary(judged) else judged
     one = isinstance(judged, pl.DataFrame | str | PathLike)
     if not one and (not isinstance(judged, Iterable) or isinstance(judged, Mapping)):
-        raise ArgumentError("judged", f"must be judgements, or several of them, got {judged!r}.")
+        raise ArgumentError("judged", f"must be one or several sources of judgements, got {judged!r}.")
     sources = [judged] if one else list(judged)
     if not sources:
-        raise ArgumentError("judged", "must be judgements, or several of them, got none.")
+        raise ArgumentError("judged", "must be one or several sources of judgements, got none.")
     named = [design] * len(sources) if design is None or isinstance(design, str) else list(design)
     if len(named) == 1:
         named *= len(sources)
@@ -105,7 +105,7 @@ def _of_drawn(
     samples: Sequence[tuple[str, pl.DataFrame, Design]],
     pools: Sequence[DrawnPool],
 ) -> Judged:
-    """Judgements of a drawn pool; without its folder they are as those of any pool."""
+    """Judgements of a drawn pool; without its folder they count like the judgements of any pool."""
     labels, judged = _merged(read), _merged(samples)
     if not pools:
         return Judged(labels, judged, Design.DRAWN)
@@ -115,7 +115,7 @@ def _of_drawn(
 
 
 def _merged(read: Sequence[tuple[str, pl.DataFrame, Design]]) -> pl.DataFrame:
-    """The judgements of all, which must not contradict each other."""
+    """Judgements of all sources together, which must not contradict each other."""
     found = read[0][1]
     for i, (name, frame, _) in enumerate(read[1:], 1):
         before = ", ".join(dict.fromkeys(name for name, *_ in read[:i]))
@@ -133,11 +133,13 @@ def box_of(
     graph: KnowledgeGraph | None,
     ci: float,
 ) -> tuple[Box, pl.DataFrame]:
-    """What is stated, or else what judgements show; and the latter."""
+    """Stated ranges, narrowed or replaced by the results of judging, and the table of these results."""
     own = None if correlation is None else dict.fromkeys(ready.systems, correlation)
     source = {"sparsity": GIVEN if sparsity else None, "correlation": GIVEN if own else None}
     if judged.labels is not None and graph is None:
-        raise ArgumentError("graph", "must be given with judgements: it says which answers are known.")
+        raise ArgumentError(
+            "graph", "must be given with judgements, because it says which answers are known."
+        )
     if judged.labels is not None and graph is not None:
         with naming(lambda _: "`judged`"):
             require_names(judged.labels, graph)
@@ -163,16 +165,16 @@ def box_of(
     if max((sparsity or (0.0,))[-1], (bound or (0.0,))[0]) >= 1:
         least = (sparsity or bound or (1.0,))[0]
         raise ArgumentError(
-            "judged", f"must leave known answers: it gives a sparsity of {least:.3f} to 1. State `sparsity`."
+            "judged", f"must leave known answers, but gives a sparsity of {least:.3f} to 1. State `sparsity`."
         )
     if how.estimates and ready.depth is not None:
         limits = whole.select("model", "correlation_low", "correlation_high")
         if limits["correlation_low"].is_not_null().any():
-            # A system that finds all or nothing has no correlation: any is the same.
+            # A system that finds all or no answers has no correlation, so any value serves.
             rows = limits.fill_null(0.0).rows()
             both = {name: _both(correlation, (low, high), how) for name, low, high in rows}
             own = {name: limits for name, (limits, _) in both.items()}
-            # "given" as long as no range is narrowed.
+            # The longest text, so that it is "given" only if no range is narrowed.
             source["correlation"] = max((told for _, told in both.values()), key=len)
     box = Box(sparsity, own, source, bound, limit=share if low is None else low)
     if how.estimates:
@@ -185,7 +187,7 @@ def box_of(
 def _box_of_drawn(
     ready: Prepared, box: Box, correlation: tuple[float, float] | None, drawn: DrawnJudgements, ci: float
 ) -> tuple[Box, pl.DataFrame]:
-    """A box with what a drawn pool shows: the least sparsity, and where a range is stated, correlations."""
+    """Ranges with the results of a drawn pool: the least sparsity and, if a range is stated, correlations."""
     shown = shown_by(ready, drawn, box.sparsity, ci)
     found = shown.missing
     if found is None:
@@ -216,7 +218,7 @@ def _box_of_drawn(
 def _unevenness(
     ready: Prepared, qrels: pl.DataFrame, graph: KnowledgeGraph, options: dict[str, Any]
 ) -> tuple[Unevenness, ...] | None:
-    """How much missing rates differ, by queries that are judged completely; None where these are few."""
+    """Unevenness of missing rates, fitted to completely judged queries; None if these are too few."""
     of = {name: options[name] for name in ("sample", "design")}
     kept, found, _ = known_and_found(qrels, graph, split=ready.split or "test", level=1, **of)
     counts = kept.group_by("query").agg(known=pl.len())
@@ -228,16 +230,16 @@ def _unevenness(
     return fitted_unevenness(missing, missing + counts["known"].to_numpy().astype(np.int64), options["ci"])
 
 
-# Judged queries from which on the unevenness of missing rates is fitted.
+# Least number of judged queries for a fit of the unevenness.
 _FEWEST = 50
 
 
 def _both(
     stated: tuple[float, float] | None, estimated: tuple[float, float], design: Design
 ) -> tuple[tuple[float, float], str]:
-    """The part of a stated range that an estimate leaves, and where it is from.
+    """The overlap of a stated range and an estimate, and its source.
 
-    What is stated stands where the two exclude each other.
+    If the two do not overlap, the stated range is kept.
     """
     if stated is None:
         return estimated, _from(design)
@@ -247,10 +249,10 @@ def _both(
     return (low, high), f"{GIVEN}, and {_from(design)}"
 
 
-# A found share at which something is still known.
+# Largest found share, so that some answers are still known.
 _MOST = 0.999
 
 
 def _from(design: Design) -> str:
-    """Where a sparsity that was not stated is from."""
+    """Source of a sparsity that is estimated, in words."""
     return f"judgements of {design.in_words}" if design is not Design.UNKNOWN else design.in_words

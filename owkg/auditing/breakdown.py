@@ -1,10 +1,11 @@
-"""Breakdown number of "A beats B": how many missing answers would turn the order, whatever they are.
+"""Breakdown number of "A beats B": how many missing answers would reverse the order, whichever they are.
 
-A fact is one answer to one query here: a triple may be two, of its head query and of its tail query.
-A fact that was missing leaves the candidates below it, and becomes an answer itself. Let A be ahead of B in
-the sum of h(rank) over all answers. An adversary declares candidates true. Queries separate, so what matters
-is, for each query, how far k facts can lower the sum of differences: bounded from below for a certificate,
-attained by a greedy choice for a demonstration.
+A fact is one answer to one query here, so a triple may be two facts: one of its head query and one of its
+tail query. Let A be ahead of B in the sum of h(rank) over all answers. An adversary declares candidates true.
+A candidate that is declared true becomes an answer, and no longer counts in the ranks of the candidates and
+answers below it. Queries do not affect each other, so it is enough to know how far k facts can lower the sum
+of differences of each query. A bound from below gives the lower bound `certified`, and a greedy choice gives
+the example `demonstrated`.
 """
 
 from collections.abc import Sequence
@@ -15,30 +16,31 @@ from jaxtyping import Bool, Float, Int
 
 from owkg.errors import ArgumentError
 
-# Sums that are equal but for rounding.
+# Sums that differ by less than this are equal up to rounding.
 _EQUAL = 1e-9
-# Facts of one query up to which there is a bound of each number of them, and those whose bounds are
-# computed; between them the next one holds.
+# Largest number of facts of one query that has a bound of its own, and the numbers whose bounds are computed.
+# A number between two of them has the bound of the larger one.
 _MOST = 24
 _LEVELS = (1, 2, 3, 4, 6, 8, 12, 16)
-# Queries times facts squared, up to which the certificate is taken from whole facts and not from their hull.
+# Queries times facts squared, up to which the lower bound is computed from whole facts instead of their hull.
 _WHOLE = 2 * 10**6
 
 
 class Pair(NamedTuple):
-    """What two systems, A and B, make of the same queries; padded to [queries, ...].
+    """Ranks of two systems, A and B, on the same queries, padded to [queries, ...].
 
-    The rank of a candidate or an answer is 1 more than the number of unlabelled candidates above it. Of a
-    candidate that is tied, or that a system does not list, it is known to lie between two numbers.
+    The rank of a candidate or an answer is 1 plus the number of unlabelled candidates above it. If a
+    candidate is tied, or a system does not list it, only two bounds of its rank are known.
 
     Attributes:
-        known: ranks of the known answers by A and by B, [2, queries, answers]; 0 where there is none. Of tied
-            ones the optimistic rank.
-        low, high: bounds of the ranks of unlabelled candidates, [2, queries, candidates]; 0 where none.
-        beyond: of candidates that neither lists: the lowest rank that they can have by A and by B, [2,
-            queries]; 0 where both list all.
+        known: ranks of the known answers by A and by B, [2, queries, answers]; 0 where there is none. A tied
+            answer has its optimistic rank.
+        low, high: bounds of the ranks of unlabelled candidates, [2, queries, candidates]; 0 where there is
+            none.
+        beyond: lowest rank by A and by B that a candidate listed by neither can have, [2, queries]; 0 where
+            there is no such candidate.
         largest: number of unlabelled candidates of each query, [queries].
-        pessimistic: pessimistic ranks of the known answers, as `known`; None where nothing is tied.
+        pessimistic: pessimistic ranks of the known answers, shaped like `known`; None if nothing is tied.
     """
 
     known: Int[np.ndarray, "2 queries answers"]
@@ -50,17 +52,17 @@ class Pair(NamedTuple):
 
     @property
     def latest(self) -> Int[np.ndarray, "2 queries answers"]:
-        """The ranks of the known answers with all ties against them."""
+        """Ranks of the known answers with all ties resolved against them."""
         return self.known if self.pessimistic is None else self.pessimistic
 
 
 class BreakdownNumbers(NamedTuple):
-    """How many missing answers turn an order; a fact is one answer to one query.
+    """Numbers of missing answers that reverse an order; a fact is one answer to one query.
 
     Attributes:
-        certified: no labelling with fewer facts turns it; -1 if none does at all.
-        demonstrated: the labelling `facts` with so many facts turns it; -1 where none was found.
-        facts: whether each candidate of the pair is declared true, [queries, candidates].
+        certified: lower bound: no set of fewer facts reverses the order; -1 if no set at all does.
+        demonstrated: number of `facts`, an example that reverses the order; -1 if none was found.
+        facts: whether the example declares each candidate of the pair true, [queries, candidates].
     """
 
     certified: int
@@ -75,21 +77,22 @@ def breakdown(
     macro: bool = False,
     values: Float[np.ndarray, "queries answers"] | None = None,
 ) -> BreakdownNumbers:
-    """The breakdown number of "A is ahead of B"; 0 where it is not so as labelled.
+    """Breakdown number of "A is ahead of B"; 0 if A is not ahead on the known answers.
 
-    Where ranks are tied, both numbers hold for every tie rule: the certificate takes the ties of B in its
-    favour and the demonstration those of A in its favour, and the other's against it. With many ties
-    they are far apart.
+    Both numbers hold for every tie rule. The lower bound resolves ties of B in favour of B and ties of A
+    against A. The example resolves ties of A in favour of A and ties of B against B. With many ties the two
+    numbers are far apart.
 
     Args:
-        pair: the ranks.
-        weights: h at index rank, from 0 (which means nothing) to one more than the unlabelled candidates.
-        macro: whether queries weigh alike and not their answers.
-        values: h of the known answers by A under the tie rule, for a sharper certificate; None: h of their
-            pessimistic ranks.
+        pair: ranks of both systems.
+        weights: h at index rank, [ranks]. Index 0 is not used; the last index is at least 1 plus the number
+            of unlabelled candidates.
+        macro: whether every query has the same weight (True) or every answer (False, default).
+        values: h of the known answers by A under the tie rule, [queries, answers]; these sharpen the lower
+            bound. Default: h of their pessimistic ranks.
 
     Raises:
-        ValueError: if weights rise with the rank, are not finite or too few, or the pair is malformed.
+        ValueError: if weights rise with the rank, are not finite or are too few, or the pair is malformed.
     """
     _check(pair, weights)
     certified, bounds = _certificate([(pair, values)], weights, macro=macro)
@@ -99,7 +102,7 @@ def breakdown(
         start = start / np.maximum((pair.known[0] > 0).sum(1), 1)
     if not facts.size:
         return BreakdownNumbers(certified, 0 if start.sum() <= _EQUAL else -1, facts)
-    # A demonstration needs but the queries where facts may do most.
+    # The example needs only the queries in which facts may lower the sum most.
     promise = (bounds[:, :1] - np.minimum.accumulate(bounds, axis=1)) / np.maximum(
         np.arange(bounds.shape[1]), 1
     )
@@ -126,18 +129,19 @@ def breakdown_over_seeds(
     *,
     macro: bool = False,
 ) -> BreakdownNumbers:
-    """The breakdown number of "A is ahead of B" in the mean over seeds.
+    """Breakdown number of "A is ahead of B" in the mean over seeds.
 
     The bound of a query is the mean of its bounds over the pairs of seeds, because the same facts are missing
-    under every seed. Of several pairs no order is demonstrated.
+    under every seed. With several pairs of seeds, no example is searched.
 
     Args:
-        pairs: of `breakdown`, and the values of A; every seed of A and of B in as many of them.
-        weights: of `breakdown`.
-        macro: likewise.
+        pairs: ranks of each pair of seeds, with the `values` of A as in `breakdown`. Every seed of a system
+            is in equally many pairs.
+        weights: as in `breakdown`.
+        macro: as in `breakdown`.
 
     Raises:
-        ValueError: as `breakdown`.
+        ValueError: as in `breakdown`.
     """
     if len(pairs) == 1:
         return breakdown(pairs[0][0], weights, macro=macro, values=pairs[0][1])
@@ -148,7 +152,7 @@ def breakdown_over_seeds(
 
 
 def _check(pair: Pair, weights: Float[np.ndarray, "ranks"]) -> None:
-    """ValueError if weights rise with the rank, are not finite or too few, or the pair is malformed."""
+    """Raises ValueError if weights rise, are not finite or too few, or the pair is malformed."""
     latest = pair.latest
     largest = int(max(pair.largest.max(initial=0) + 1, latest.max(initial=0)))
     if len(weights) <= largest or not np.isfinite(weights[1:]).all() or (np.diff(weights[1:]) > 0).any():
@@ -165,7 +169,7 @@ def _certificate(
     *,
     macro: bool,
 ) -> tuple[int, Float[np.ndarray, "queries k"]]:
-    """(certified number of the mean of several pairs, mean of the bounds of their queries)."""
+    """(lower bound of the mean of several pairs, mean of the bounds of their queries)."""
 
     def mean(values: Sequence[np.ndarray | None]) -> tuple[np.ndarray, Tail]:
         found = [
@@ -186,13 +190,13 @@ def _certificate(
 
 
 def _part(pair: Pair, rows: Int[np.ndarray, "some"]) -> Pair:
-    """The pair on some queries."""
+    """The pair restricted to some queries."""
     known, low, high, beyond = (part[:, rows] for part in pair[:4])
     return Pair(known, low, high, beyond, pair.largest[rows], pair.latest[:, rows])
 
 
 def _labelled(pair: Pair, weights: Float[np.ndarray, "ranks"]) -> Float[np.ndarray, "queries"]:
-    """The sum of h by A less h by B of the known answers, at most: ties for A and against B."""
+    """Largest sum of h by A minus h by B over the known answers: ties count for A and against B."""
     there = pair.known[0] > 0
     return np.where(there, weights[pair.known[0]] - weights[pair.latest[1]], 0.0).sum(1)
 
@@ -204,14 +208,15 @@ def lower_bounds(
     macro: bool = False,
     values: Float[np.ndarray, "queries answers"] | None = None,
 ) -> tuple[Float[np.ndarray, "queries k"], "Tail"]:
-    """At most what k facts can leave of each query's sum of h by A less h by B.
+    """Lower bounds of each query's sum of h by A minus h by B after k facts.
 
-    With k facts a rank falls by c <= k, and h(r - c) - h(r) lies between c times its smallest and its
-    largest mean rise over 1, ..., k. So the sum splits into a term for each fact, and the k smallest terms
-    bound it; exactly for k = 1.
+    With k facts a rank falls by some c <= k, and h(r - c) - h(r) lies between c times its smallest and c
+    times its largest mean rise over 1, ..., k. So the sum splits into one term for each fact, and the k
+    smallest terms bound it. For k = 1 the bound is exact.
 
     Returns:
-        (the bounds for k = 0, 1, ..., `_MOST`, or as many facts as there can be; the bound of more).
+        (bounds for k = 0, 1, ..., `_MOST`, or up to the number of candidates if that is smaller; bound for
+        more facts).
     """
     answers = (pair.known[0] > 0).sum(1)
     largest_of_all = max(int(pair.largest.max(initial=0)), 1)
@@ -233,7 +238,7 @@ def lower_bounds(
         if i < len(levels) - 1:
             bounds[:, done + 1 : level + 1] = sums[:, done:]
             done = level
-    # No answer's difference is below that of a first rank and a last one.
+    # No answer's difference is below the difference of a last rank by A and a first rank by B.
     count = answers[:, None] + np.arange(most + 1)
     worst = weights[pair.largest + 1] - weights[1]
     bounds = np.maximum(bounds, worst[:, None] * count)
@@ -245,9 +250,10 @@ def lower_bounds(
 def single_changes(
     pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False
 ) -> Float[np.ndarray, "queries candidates"]:
-    """The change of each query's sum, or mean, of h by A less h by B if one candidate alone is true.
+    """Change of each query's sum, or mean, of h by A minus h by B if a single candidate is true.
 
-    Exact where both list it, else the lowest that it can be. Infinite where there is no candidate.
+    Exact if both systems list the candidate, else the lowest possible change. Infinite where there is no
+    candidate.
     """
     terms = _Terms(pair, weights)
     change = terms.of(1)[0]
@@ -259,7 +265,7 @@ def single_changes(
 
 
 class _Terms:
-    """Terms of the bounds: what a fact changes at least, when there are so many of its query."""
+    """Terms of the bounds: the least change by one fact, given the number of facts of its query."""
 
     def __init__(
         self,
@@ -271,10 +277,10 @@ class _Terms:
         (known_a, known_b), last = pair.known, pair.latest[0]
         own = weights[last] if values is None else values
         self.start = np.where(known_a > 0, own - weights[known_b], 0.0).sum(1)
-        # What ties hold back of A does not fall; that it rises is not counted where `values` stand.
+        # Facts never lower the weight of a tied answer of A. If `values` are given, its rise is not counted.
         moves = last if values is None else np.where(last > known_a, 0, known_a)
         self.by_a, self.by_b = _Below(moves), _Below(known_b)
-        # Whether each candidate is surely above an answer by A; and whether it may be by B.
+        # The answers that each candidate is surely above by A, and the answers that it may be above by B.
         self.at_a, self.at_b = self.by_a.at(pair.high[0]), self.by_b.at(pair.low[1])
         self.other_b = self.by_b.at(pair.beyond[1][:, None])
         self.ranks = np.unique(np.concatenate([self.by_a.ranks, self.by_b.ranks]))
@@ -283,7 +289,7 @@ class _Terms:
     def of(
         self, level: int
     ) -> tuple[Float[np.ndarray, "queries candidates"], Float[np.ndarray, "queries 1"]]:
-        """(of each candidate that is listed, of the others); infinite where there is none."""
+        """(terms of the listed candidates, term of all other candidates); infinite where there is none."""
         pair, weights, by_a, by_b = self.pair, self.weights, self.by_a, self.by_b
         rises = _mean_rises(weights, self.ranks, level)
         least, largest = by_a.cumulated(rises[0][self.of_a]), by_b.cumulated(rises[1][self.of_b])
@@ -297,12 +303,12 @@ class _Terms:
 
 
 class Tail(NamedTuple):
-    """What more facts than `_MOST` can leave of each query: sum + (number above `_MOST`) * each, or more.
+    """Bound for more facts than `_MOST` in a query: at least sum + (facts above `_MOST`) * each.
 
     Attributes:
-        sum: with `_MOST` facts.
-        each: of every further fact.
-        further: how many there can be.
+        sum: bound with `_MOST` facts.
+        each: change of the bound by every further fact.
+        further: largest number of further facts.
     """
 
     sum: Float[np.ndarray, "queries"]
@@ -311,7 +317,7 @@ class Tail(NamedTuple):
 
 
 class _Below:
-    """The known answers of each query by rank, to sum over those below a candidate."""
+    """Known answers of each query by rank, to sum over the answers below a candidate."""
 
     def __init__(self, known: Int[np.ndarray, "queries answers"]) -> None:
         self.width = int(known.max(initial=0)) + 2
@@ -321,7 +327,7 @@ class _Below:
         self.end = np.cumsum((known > 0).sum(1))
 
     def at(self, place: Int[np.ndarray, "queries n"]) -> Int[np.ndarray, "queries n"]:
-        """Where in all ranks those below the place begin."""
+        """Index in all ranks at which the answers below the place begin."""
         row = np.arange(len(place))[:, None] * self.width
         return np.searchsorted(self.keys, row + np.minimum(place, self.width - 1), side="right")
 
@@ -330,14 +336,14 @@ class _Below:
         return np.concatenate([[0.0], np.cumsum(values)])
 
     def summed(self, sums: Float[np.ndarray, "more"], at: Int[np.ndarray, "queries n"]) -> np.ndarray:
-        """The sum over the answers of each query from `at` on."""
+        """Sum over the answers of each query from index `at` on."""
         return sums[self.end][:, None] - sums[at]
 
 
 def _mean_rises(weights: np.ndarray, ranks: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each rank, the smallest and the largest mean rise (h(r - c) - h(r)) / c over c = 1, ..., level.
+    """Smallest and largest mean rise (h(r - c) - h(r)) / c of each rank over c = 1, ..., level.
 
-    Bounds of them beyond 64; 0 where a rank cannot rise.
+    Above c = 64 these are bounds of the mean rise. They are 0 where a rank cannot rise.
     """
     steps = [(c, c) for c in range(1, min(level, 64) + 1)]
     while steps[-1][1] < level:
@@ -348,7 +354,7 @@ def _mean_rises(weights: np.ndarray, ranks: np.ndarray, level: int) -> tuple[np.
         there = ranks > first
         if not there.any():
             break
-        # Between first and last steps the rise is at most that of last; at least that of first.
+        # For c between first and last, the rise is at least the rise of first and at most the rise of last.
         smaller = (weights[np.maximum(ranks - first, 1)] - own) / last
         larger = (weights[np.maximum(ranks - last, 1)] - own) / first
         if first > 1:
@@ -360,18 +366,19 @@ def _mean_rises(weights: np.ndarray, ranks: np.ndarray, level: int) -> tuple[np.
 def demonstrations(
     pair: Pair, weights: Float[np.ndarray, "ranks"], *, macro: bool = False, most: int = 16
 ) -> tuple[Float[np.ndarray, "queries sums"], Int[np.ndarray, "queries facts"]]:
-    """What is surely left of each query's sum with k = 0, 1, ... facts, each the best after those before.
+    """Upper bounds of each query's sum with k = 0, 1, ... facts, which are chosen greedily.
 
     Returns:
-        (the sums, infinite where there are no more candidates; the candidates in the order of their choice).
+        (sums, infinite where there are no more candidates; candidates in the order of their choice).
     """
     known, is_known = (pair.known[0], pair.latest[1]), pair.known[0] > 0
     is_candidate = pair.low[0] > 0
     queries, candidates = is_candidate.shape
     most = min(most, candidates)
-    # The worst for the adversary: ties and what A does not list stand high by A, and low by B.
+    # The worst case for the adversary: ties and candidates that A does not list are high by A and low by B.
     place = np.stack([pair.low[0], pair.high[1]])
-    # Ties of A that are resolved against it: each that becomes an answer is out of the way of the others.
+    # Ties of A are resolved against it: a tied candidate that becomes an answer does not move the rest of its
+    # tie.
     reach = [place[0] + (pair.low[0] == pair.high[0]), place[1]]
     sign = np.array([1.0, -1.0])
     taken = np.zeros((queries, candidates), bool)
@@ -415,15 +422,16 @@ def demonstrations(
 
 
 def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
-    """The least number of facts whose bound reaches 0; -1 if no number does.
+    """Least number of facts whose bound reaches 0; -1 if no number does.
 
-    By duality: facts k_q with sum of bounds <= 0 have, for every price l, sum(bound + l k) <= l sum(k). So
-    sum(k) is at least L(l) / l with L the sum over queries of the least bound + l k.
+    This uses duality: if facts k_q have a sum of bounds <= 0, then sum(bound + l k) <= l sum(k) for every
+    price l. So sum(k) is at least L(l) / l, where L is the sum over queries of the least bound + l k.
     """
     if bounds[:, 0].sum() <= _EQUAL:
         return 0
     most = bounds.shape[1] - 1
-    # Bounds of 0, ..., `most` and of all facts, with their numbers: bounds are straight between the last two.
+    # Bounds of 0, ..., `most` and of all facts, with their numbers; the bounds are linear between the last
+    # two.
     left = np.column_stack([bounds, tail.sum + np.minimum(tail.each, 0.0) * tail.further])
     left[:, most] = np.minimum(left[:, most], tail.sum)
     facts = np.column_stack([np.tile(np.arange(most + 1.0), (len(left), 1)), most + tail.further])
@@ -444,7 +452,8 @@ def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
             high, few = price, taken
         else:
             low, many = price, taken
-        # The higher the price, the fewer facts: a query with as many at both ends has as many between them.
+        # A higher price buys fewer facts, so a query with equal numbers at both ends has that number in
+        # between.
         if (same := many == few).any():
             settled, paid = settled + kept[same].sum(), paid + taken[same].sum()
             left, facts, many, few = (one[~same] for one in (left, facts, many, few))
@@ -456,10 +465,10 @@ def _certified(bounds: Float[np.ndarray, "queries k"], tail: Tail) -> int:
 
 
 def _whole(bounds: Float[np.ndarray, "queries k"]) -> int | None:
-    """As `_certified`, of whole facts, by dynamic programming; None if more are needed than one query has."""
+    """`_certified` with whole facts, by dynamic programming; None if more are needed than one query has."""
     most = bounds.shape[1] - 1
     lowers = (bounds < bounds[:, :1]).any(1)
-    # The least sum with 0, 1, ... facts, behind infinities: `fewer[n, k]` is that with n - k of them.
+    # Least sums with 0, 1, ... facts, padded in front: `fewer[n, k]` is the least sum with n - k facts.
     padded = np.full(2 * most + 1, np.inf)
     padded[most] = bounds[~lowers, 0].sum()
     fewer = np.lib.stride_tricks.sliding_window_view(padded, most + 1)[:, ::-1]
@@ -470,11 +479,11 @@ def _whole(bounds: Float[np.ndarray, "queries k"]) -> int | None:
 
 
 def _chosen(attained: Float[np.ndarray, "queries k"], rest: float) -> Int[np.ndarray, "queries"] | None:
-    """How many facts to take of each query so that few turn the order; None if all do not.
+    """Numbers of facts of each query that reverse the order with few facts; None if all facts do not.
 
     Args:
-        attained: sums with k facts.
-        rest: of the queries that stay as they are.
+        attained: sums with k facts, [queries, k].
+        rest: sum over the queries that stay as they are.
     """
     finite = np.where(np.isfinite(attained), attained, 1e300)
     if finite[:, 0].sum() + rest <= _EQUAL:
@@ -496,7 +505,7 @@ def _chosen(attained: Float[np.ndarray, "queries k"], rest: float) -> Int[np.nda
 
 
 def _trimmed(sums: np.ndarray, chosen: np.ndarray, rest: float) -> np.ndarray:
-    """Facts given back one at a time, the least useful first, as long as the order stays turned."""
+    """The choice after facts are given back, the least useful first, as long as the order stays reversed."""
     rows = np.arange(len(sums))
     left = sums[rows, chosen].sum() + rest
     while chosen.any():

@@ -1,8 +1,7 @@
-"""How far full-test metrics that the model implies are from the true ones, as closed worlds showed.
+"""Errors of implied full-test metrics, as measured on closed worlds.
 
-The table is made by `python -m simulations.closed_world_audit calibrate`, from models trained on generated
-families whose full tests are known. docs/evidence/calibration.md says how it does on
-other worlds.
+`python -m simulations.closed_world_audit calibrate` makes the table from models trained on generated families
+whose full tests are known. docs/evidence/calibration.md reports how well it does on other worlds.
 """
 
 from fractions import Fraction
@@ -17,20 +16,20 @@ from scipy import special
 
 TABLE = Path(__file__).with_name("calibration.csv")
 WORLDS = Path(__file__).with_name("calibration_worlds.csv")
-# Least full (1 - full) that errors are in proportion to the root of.
+# Least full (1 - full), to whose root errors are proportional.
 _LEAST = 0.01
-# Errors this small are rounding.
+# Errors smaller than this are rounding.
 _NOTHING = 1e-6
-# Degrees of freedom from which on Student's t is normal.
+# Degrees of freedom from which Student's t is treated as normal.
 _MANY = 1e9
 
 
 class _Errors(NamedTuple):
-    """Of a metric: the error of an implied full-test metric, and of differences.
+    """Errors of an implied full-test metric and of differences between two models.
 
-    Errors of models of one world are correlated, more or less. So the error of a difference is a scale
-    mixture of normals: its standard deviation is a share of both errors together (the root of the summed
-    squares), each share with a mixture weight.
+    Errors of models of one world are more or less correlated. So the error of a difference is a scale mixture
+    of normals. Each standard deviation is a share of the errors of both models together (the root of the
+    summed squares), and each share has a mixture weight.
     """
 
     error: float
@@ -41,18 +40,19 @@ class _Errors(NamedTuple):
 
 
 def full_error(metric: str, missing: ArrayLike, full: ArrayLike, table: pl.DataFrame | None = None) -> Any:
-    """The error of an implied full-test metric, as of a standard deviation.
+    """Error of an implied full-test metric, as a standard deviation.
 
-    The root mean square on the closed worlds, bias and all, in proportion to sqrt(full (1 - full)) and to a
-    power of the missing answers of a query; inflated so that an interval of 1.96 of it holds 96 % of the
-    checkpoints when their families and model are left out.
+    The error is the root mean square over the closed worlds, including bias. It is proportional to sqrt(full
+    (1 - full)) and to a power of the missing answers of a query. It is inflated so that +-1.96 errors cover
+    96 % of held-out checkpoints (families and model not used in the fit).
 
     Args:
-        metric: its name; of a metric that was not calibrated, the errors of one that is like it
+        metric: name of the metric. A metric that was not calibrated has the errors of the most similar one
             (`calibrated`).
-        missing: answers of a query, expected under a flat prior (`owkg.auditing.implied.missing_answers`).
+        missing: missing answers of a query, expected under a flat prior
+            (`owkg.auditing.implied.missing_answers`).
         full: implied full-test metric.
-        table: of errors; None: that of the package.
+        table: table of errors. Default: the table of the package.
     """
     own = _errors(metric, table)
     return own.error * np.asarray(missing, float) ** own.power * scale(full)
@@ -61,15 +61,15 @@ def full_error(metric: str, missing: ArrayLike, full: ArrayLike, table: pl.DataF
 def difference_error(
     metric: str, missing: ArrayLike, first: ArrayLike, second: ArrayLike, table: pl.DataFrame | None = None
 ) -> Any:
-    """The errors of two models' full-test metrics, both implied, together.
+    """Errors of the implied full-test metrics of two models together: the root of the summed squares.
 
-    Their difference errs by a share of it (`order_probability`).
+    The difference of the two metrics has a share of this error (`order_probability`).
 
     Args:
-        metric: its name.
+        metric: name of the metric.
         missing: expected missing answers of a query.
         first, second: implied full-test metrics.
-        table: of errors; None: that of the package.
+        table: table of errors. Default: the table of the package.
     """
     return np.hypot(full_error(metric, missing, first, table), full_error(metric, missing, second, table))
 
@@ -82,19 +82,19 @@ def order_probability(
     of_sampling: ArrayLike = np.inf,
     table: pl.DataFrame | None = None,
 ) -> Any:
-    """P(the first is better), from the implied difference and its errors.
+    """Probability that the first model is better, from the implied difference and its errors.
 
-    The error of the model is a mixture of normal ones, as the calibration has it, and the error over queries
-    is added: by Student's t with the degrees of freedom of Satterthwaite. Of many queries that is exact; with
-    4 degrees of freedom it is too sure by up to 1.5 points, with 1 by up to 6.
+    The error of the model is the calibrated mixture of normals. The error over queries is added by Student's
+    t with the degrees of freedom of Satterthwaite. With many queries this is exact; with 4 degrees of freedom
+    the probability is too sure by up to 1.5 points, with 1 by up to 6.
 
     Args:
-        metric: its name.
-        difference: of the implied full-test metrics.
-        sampling: its standard error over queries.
-        model: of `difference_error`.
-        of_sampling: degrees of freedom of `sampling`.
-        table: of errors; None: that of the package.
+        metric: name of the metric.
+        difference: difference of the implied full-test metrics, first minus second.
+        sampling: standard error of the difference over queries.
+        model: error of both models together, as returned by `difference_error`.
+        of_sampling: degrees of freedom of `sampling`. Default: infinitely many.
+        table: table of errors. Default: the table of the package.
     """
     sampling, model = np.asarray(sampling, float), np.asarray(model, float)
     own, found = _errors(metric, table), 0.0
@@ -107,7 +107,7 @@ def order_probability(
 
 
 def calibrated(metric: str) -> str:
-    """The metric whose errors stand for those of a metric: the most similar that was calibrated."""
+    """Name of the calibrated metric whose errors a metric has: the most similar one."""
     kind, _, parameter = metric.partition("@")
     if metric == "mrr":
         return metric
@@ -118,12 +118,12 @@ def calibrated(metric: str) -> str:
 
 
 def most_missing(metric: str) -> float:
-    """The largest number of missing answers of a query at which errors of a metric were measured."""
+    """Largest number of missing answers of a query at which errors of a metric were measured."""
     return _errors(metric, None).most_missing
 
 
 def worlds() -> list[str]:
-    """The worlds that the table is made from, a line each group of them."""
+    """Closed worlds that the table is made from, one line for each group."""
     own = pl.read_csv(WORLDS, glob=False)
     return [
         f"{name}: {len(part)} closed worlds of {part['setting'].n_unique()} sets of families, densities "
@@ -135,7 +135,7 @@ def worlds() -> list[str]:
 
 
 def scale(full: ArrayLike) -> Any:
-    """What errors of a full-test metric are in proportion to: 2 sqrt(full (1 - full)), at most 1."""
+    """Factor to which errors of a full-test metric are proportional: 2 sqrt(full (1 - full)), at most 1."""
     return 2 * np.sqrt(np.maximum(full * (1 - np.asarray(full, float)), _LEAST))
 
 

@@ -1,4 +1,4 @@
-"""What the judgements of a drawn pool say to an audit: the sparsity, at least, and correlations."""
+"""Results of a drawn pool for an audit: a lower bound of the sparsity, and correlations."""
 
 from typing import NamedTuple
 
@@ -16,15 +16,15 @@ from owkg.estimation.judged import judged_units, labels_of
 from owkg.estimation.missing_share import Missing
 from owkg.pools.design import Design
 
-_POINTS = 9  # of a range of sparsities
+_POINTS = 9  # points in a range of sparsities
 
 
 class DrawnJudgements(NamedTuple):
-    """A drawn pool and what is judged of it.
+    """A drawn pool with its judgements.
 
     Attributes:
-        pool: with its design.
-        judged: judgements of what was drawn.
+        pool: pool with its design.
+        judged: judgements of the drawn candidates.
     """
 
     pool: DrawnPool
@@ -32,13 +32,13 @@ class DrawnJudgements(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a drawn pool shows of the answers to the queries of an audit.
+    """Results of a drawn pool for the queries of an audit.
 
     Attributes:
-        missing: the share of missing answers in the pool; None where nothing follows from it.
-        correlations: (low, high) of each system that was pooled, at the stated sparsities; empty where the
-            design, or the absence of a range of sparsities, does not allow it.
-        why: in a sentence, why something does not follow; "" where it does.
+        missing: share of missing answers in the pool; None if it cannot be estimated.
+        correlations: (low, high) of each pooled system over the stated sparsities; empty if the design does
+            not allow it or no range of sparsities is stated.
+        why: reason why something cannot be estimated, as a sentence; "" otherwise.
     """
 
     missing: Missing | None
@@ -49,21 +49,21 @@ class Shown(NamedTuple):
 def shown_by(
     ready: Prepared, drawn: DrawnJudgements, sparsity: tuple[float, float] | None, ci: float
 ) -> Shown:
-    """What a drawn pool says of the sparsity and the correlations, by the inference of its design.
+    """Sparsity and correlations by the inference of the design of a drawn pool.
 
-    The pool must be of the queries of the audit. The missing answers of the pool are estimated; further ones
-    may lie below it, so that the share of all is at least the lower limit. A correlation follows from whole
-    queries where a range of the sparsity is stated, for the systems whose lists were pooled.
+    The pool must have the queries of the audit. Its share of missing answers is estimated. More answers may
+    be missing below the pool, so the lower limit of this share is a lower bound of the sparsity. Correlations
+    of the pooled systems follow if whole queries were drawn and a range of the sparsity is stated.
     """
     people = drawn.pool.people
     if set(people.queries["query"]) != set(ready.queries["query"]):
-        return Shown(None, {}, "The drawn pool is of other queries than the systems answer: labels alone.")
+        return Shown(None, {}, "The drawn pool has other queries than the systems: it gives only labels.")
     try:
         found = missing_answers(drawn.pool, drawn.judged, ci)
     except ArgumentError as error:
-        return Shown(None, {}, f"The drawn judgements give labels alone: they {error.message}")
+        return Shown(None, {}, f"The drawn judgements give only labels: they {error.message}")
     if found is None:
-        return Shown(None, {}, "Drawn prefixes give no sparsity: labels alone.")
+        return Shown(None, {}, "Drawn prefixes give no sparsity, only labels.")
     if drawn.pool.drawing.unit is not Unit.QUERIES or sparsity is None or ready.depth is None:
         return Shown(found, {}, "")
     return Shown(found, _correlations(ready, drawn, sparsity, found, ci), "")
@@ -90,7 +90,7 @@ def _correlations(
 
 
 def _was_pooled(ready: Prepared, system: str, drawn: DrawnJudgements, queries: pl.Series) -> bool:
-    """Whether the first candidates of a system's list are judged to all of some queries."""
+    """Whether the first candidate of a system's list is judged in each of some queries."""
     first = ready.of(system)[1].filter(pl.col("place") == 1, pl.col("query").is_in(queries.implode()))
     judged = pl.concat([drawn.judged, drawn.pool.known], how="diagonal_relaxed")
     judged = judged.filter(pl.col("relevance") >= 0)
@@ -98,7 +98,7 @@ def _was_pooled(ready: Prepared, system: str, drawn: DrawnJudgements, queries: p
 
 
 def judged_rows(ready: Prepared, drawn: DrawnJudgements, shown: Shown) -> pl.DataFrame:
-    """A row a system: what was judged and found, and the share of missing answers."""
+    """One row for each system: judged and found answers, and the share of missing answers."""
     found = shown.missing
     if found is None:
         return pl.DataFrame(schema=JUDGED)
@@ -107,7 +107,7 @@ def judged_rows(ready: Prepared, drawn: DrawnJudgements, shown: Shown) -> pl.Dat
             "model": name,
             "queries": drawn.judged["query"].n_unique(),
             "known": found.known,
-            "found": round(found.found[0]),  # of the pool, estimated
+            "found": round(found.found[0]),  # in the pool, estimated
             "design": str(Design.DRAWN),
             "sparsity": found.value,
             "sparsity_low": found.low,

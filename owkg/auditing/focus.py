@@ -1,4 +1,4 @@
-"""Which metric tells two ranked systems apart with the fewest queries, at each focus on the top."""
+"""Metrics that tell two ranked systems apart with the fewest queries, at each focus on the top."""
 
 from collections.abc import Iterable
 from itertools import combinations
@@ -19,7 +19,7 @@ from owkg.rank_weights.compared import BestWeights, best_weights_of
 from owkg.ranks import RankTable
 
 _METRICS = ("mrr", "hits@1", "hits@3", "hits@10", "p-mrr@1/2", "p-mrr@1/4")
-# Down to no limit, in depths: 1, 2, 5, ... ranks.
+# From the first rank to no limit: depths of 1, 2, 5, ... ranks.
 _FOCUS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.0)
 
 
@@ -33,32 +33,32 @@ def best_weight_of(
     macro: bool = False,
     seed: int = 0,
 ) -> BestWeights:
-    """Queries required to show that `first` is ahead of `second`, by metrics and by the best falling weights.
+    """Queries required to show that `first` is ahead, by metrics and by the best falling weights.
 
-    So many queries, drawn like those of the tables, show the wrong order with probability `inconsistency`, if
-    what these show were the truth. Ranks are counted in bins, seven a decade; the best weight is constant on
-    them, does not rise, and has at least a focus (`owkg.rank_weights.focus_of`). At focus 0 it is the floor
-    of all that do not rise.
+    This many queries, drawn like the queries of the tables, show the wrong order with probability
+    `inconsistency` if the observed difference is the true one. Ranks are counted in bins, seven per decade.
+    The best weight is constant within each bin, does not rise, and has at least a given focus
+    (`owkg.rank_weights.focus_of`). At focus 0 it needs the fewest queries of all weights that do not rise.
 
-    A weight flatters itself on the queries that it is fitted on, above all where the systems are close:
-    `required_queries` of the frontier is too small. For `held_out` the queries are split into two halves by
-    chance, and each half is scored by the weight fitted on the other. That is as honest as the number of a
-    metric chosen beforehand, for a weight fitted on half as many queries; choose the focus beforehand, too.
-    Where the number of a metric, or `held_out`, exceeds the queries there are, these do not tell the systems
-    apart.
+    A weight looks too good on the queries that it is fitted on, above all if the systems are close. So
+    `required_queries` of the frontier is too small. For `held_out` the queries are split at random into two
+    halves, and each half is scored with the weight fitted on the other half. This number is as honest as the
+    number of a metric chosen beforehand, if you choose the focus beforehand as well; its weight is fitted on
+    half as many queries. If `held_out`, or the number of a metric, exceeds the queries in the tables, these
+    do not tell the systems apart.
 
     Args:
-        first, second: rank tables of the same triples and sides, filtered alike; `first` is taken to be
+        first, second: rank tables of the same triples and sides with the same filters. `first` is taken to be
             better. A tied rank counts as the mean of its bounds.
         focus: least focuses, numbers in [0, 1]; 1/K looks no deeper than Hits@K.
         metrics: means of rank weights that do not get better as the rank rises, or their names.
-        inconsistency: tolerated P(the weaker system looks better), in (0, 0.5).
-        macro: whether queries weigh alike and not their answers.
-        seed: of the halves.
+        inconsistency: tolerated probability that the weaker system looks better, in (0, 0.5). Default 0.05.
+        macro: whether every query has the same weight (True) or every answer (False, default).
+        seed: seed of the random halves. Default 0.
 
     Raises:
-        ValueError: if the tables rank other triples, there are fewer than four queries, or an argument leaves
-            its interval.
+        ValueError: if the tables rank other triples, there are fewer than four queries, or an argument is out
+            of range.
 
     References:
         Chernozhukov et al. (Econometrics Journal 21, 2018), cross-fitting.
@@ -79,27 +79,27 @@ def best_weight_of(
     if (queries := int(query.max()) + 1) < 4:
         raise ArgumentError("first", f"must rank four queries at least, got {queries}.")
     if last < 2:
-        raise ArgumentError("first", "must rank among two candidates at least.")
+        raise ArgumentError("first", f"must rank among two candidates at least, got {last}.")
     return best_weights_of(query, ranks, last, least, chosen, inconsistency=tolerated, macro=macro, seed=seed)
 
 
 def weights_of_pairs(
     ready: Prepared, systems: tuple[str, ...], average: str, *, seed: Seed
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The queries that each pair requires, by usual metrics and by the best weight of each focus.
+    """Queries that each pair requires, by usual metrics and by the best weight of each focus.
 
-    The numbers of metrics are by the tie rule of the audit, as those of its pairs are.
+    The numbers of metrics use the tie rule of the audit, like its table of pairs.
 
     Args:
         ready: ranks of the systems.
-        systems: in their order: of each pair, the first of them is taken to be ahead.
-        average: answers or queries.
-        seed: of the halves.
+        systems: names in order. The first of each pair is taken to be ahead.
+        average: "answers" or "queries".
+        seed: seed of the random halves.
 
     Returns:
-        (columns of `owkg.auditing.result.WEIGHTS`, no rows where there are fewer than four queries, and none
-        of systems with several seeds; a note of the pairs whose rows are null because their numbers could not
-        be computed).
+        (table with the columns of `owkg.auditing.result.WEIGHTS`, without systems that have several seeds,
+        and empty if there are fewer than four queries; a note on the pairs whose rows are null because their
+        numbers could not be computed).
     """
     least, metrics = np.array(_FOCUS), tuple(map(rank_weight, _METRICS))
     parts: list[pl.DataFrame] = []
@@ -128,5 +128,5 @@ def weights_of_pairs(
         parts.append(by_focus.select(*named, best, pl.all()))
     whole = pl.concat([pl.DataFrame(schema=WEIGHTS), *parts], how="diagonal_relaxed")
     whole = whole.with_columns(pl.when(cs.float().is_finite()).then(cs.float())).cast(pl.Schema(WEIGHTS))
-    text = f"The queries that best weights require (means over {average}) could not be computed for "
+    text = f"The queries required by best weights (means over {average}) could not be computed for "
     return whole, [f"{text}{', '.join(failed)}."] if failed else []

@@ -1,4 +1,4 @@
-"""`owkg.audit`: what may be concluded from the ranks of several models when true answers are missing."""
+"""`owkg.audit`: conclusions from the ranks of several models when true answers are missing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -28,14 +28,14 @@ from owkg.pools.missing import judgements
 from owkg.ranks.reading import TableReading
 
 DEFAULT = ("mrr", "hits@10")
-"""The metrics of an audit that names none."""
+"""Default metrics of an audit."""
 
 
 _AVERAGES = {"micro": "answers", "macro": "queries", "query-averaged": "queries"}
 
 _QUERY_AVERAGED = (
     "Means over queries are query-averaged metrics: the mean over all answers of a query, then over queries. "
-    "They are not macro-mrr and its like, which take the best answer of each query."
+    "They are not macro-mrr and similar metrics, which take the best answer of each query."
 )
 
 
@@ -64,59 +64,62 @@ def audit(
     ids: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Audit:
-    """What may be concluded from the ranks of models, when many true answers are missing.
+    """Conclusions from the ranks of several models when many true answers are missing.
 
-    Three things of each pair, which assume more and more: how many missing answers turn the order, whatever
-    they are (`breakdown`); how likely the order is the right one under the model of Yang et al. (2022), over
-    a box of sparsities and correlations; and what the test set says without a thought of missing answers.
+    For each pair, the audit reports three things: the observed difference with its test, which ignores
+    missing answers; how many missing answers would reverse the order, whichever they are (`breakdown`); and
+    the probability that the order is right under the model of Yang et al. (2022), over a range of sparsities
+    and correlations.
 
     Args:
-        systems: filtered rank tables, frames of polars or pandas, or paths of tables or of TREC runs, by
-            name; or paths. A system with several seeds (column seed) is one system: the order is that of the
-            means over seeds.
-        metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2.
-        qrels: which answers are relevant, for TREC runs; a frame, a file, or a split of the graph.
-        graph: of the ranks: needed for judgements, for lists of rank tables, and for TREC runs that do not
-            list every candidate.
-        lists: a run of each system, by name or as files: its best candidates to each query. With them
-            labellings that turn an order are demonstrated. Systems that are TREC runs of every candidate,
-            without a graph, are their own lists by default.
-        average: answers (micro), queries, or both. The mean over queries is of the mean over the answers of
-            each: the query-averaged MRR, which is not macro-mrr (the best answer of each query).
-        sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). None:
-            nothing is assumed, and results are given for a grid.
-        correlation: of being missing and being found: a number or (low, high). None: what complete judgements
-            and lists say, or else 0, and verdicts name that.
+        systems: filtered rank tables by name (polars or pandas frames, or paths of tables or of TREC runs),
+            or a list of paths. A system with several seeds (column seed) is one system, ranked by its mean
+            over seeds.
+        metrics: plain means of weights that fall with the rank, such as mrr, hits@10, p-mrr@1/2. Default: mrr
+            and hits@10.
+        qrels: relevant answers for TREC runs: a frame, a file, or a split of the graph.
+        graph: graph of the ranks. Required for judgements, for lists of rank tables, and for TREC runs that
+            do not list every candidate.
+        lists: run of each system with its best candidates for each query, by name or as files. With lists,
+            owkg searches for sets of missing answers that reverse an order. By default, TREC runs of every
+            candidate without a graph are their own lists.
+        average: "answers" (micro), "queries", or both. The mean over queries averages each query's mean over
+            its answers. This is the query-averaged MRR, not macro-mrr (the best answer of each query).
+        sparsity: share of the true answers that the test lacks: a number or (low, high), in [0, 1). By
+            default nothing is assumed, and results are given for a grid.
+        correlation: correlation between being missing and being retrieved: a number or (low, high). Default:
+            estimated from complete judgements with lists, otherwise 0, which verdicts then name as an
+            assumption.
         unevenness: how much the missing rates of queries differ: standard deviation of their logits, a number
-            or (low, high), at least 0. 0 says that every answer is equally likely to be missing. Rates may
-            differ at random, or rise or fall with the number of answers. None: what complete judgements say,
-            or else 0 to 1.5, the range on which intervals were measured.
-        judged: judgements of the test's queries: a frame, a file, or the folder of a pool; or several. With
-            lists they are labels to start breakdown numbers from: candidates that are relevant count as
-            answers, others can never become any. What else they say depends on their design: a lower bound of
-            the sparsity (`missing_share`), which counts unless `sparsity` is given; or for complete ones an
-            interval, and with lists the correlation of each system (`judged_strengths`). These narrow the
-            ranges that are given, unless they exclude each other: then what is given stands. A sheet in
-            addition to `sparsity`, or to other judgements, gives labels alone.
-        design: how the judged candidates were chosen, of `owkg.pools.design.Design`; one for all, or one for
-            each of `judged`. None: as it is written in the folder of a pool or next to a file; a sheet is a
-            sheet, others are sampled-pool with `sample` and otherwise unknown.
-        sample: the test answers that were drawn to have their queries judged: a frame or a file of qrels.
-            None: all queries that are judged count alike.
-        test: of the observed difference; paired, two-sided, over queries.
-        ties: optimistic, realistic, pessimistic or exact. None: realistic.
-        ci: level of all intervals, and probability from which an order counts as sure.
-        seed: of what is drawn.
-        columns, untied, realistic, candidates, ids: of `owkg.read_ranks`, for all rank tables.
-        on_progress: called with (done, total) steps.
+            or (low, high), at least 0. 0 means that every answer is equally likely to be missing. Rates may
+            differ at random, or rise or fall with the number of answers. Default: estimated from complete
+            judgements, otherwise 0 to 1.5, the range on which intervals were measured.
+        judged: judgements of the test's queries: a frame, a file, the folder of a pool, or several of these.
+            With lists, breakdown numbers start from these labels: relevant candidates count as answers, and
+            all other judged candidates can never become answers. Their design determines what else they give:
+            a lower bound of the sparsity (`missing_share`), used unless `sparsity` is given; or, if they are
+            complete, an interval of the sparsity and, with lists, the correlation of each system
+            (`judged_strengths`). These narrow the stated ranges; if the two do not overlap, the stated range
+            is kept. Sheets are used only as labels if `sparsity` or other judgements are given.
+        design: how the judged candidates were chosen, a value of `owkg.pools.design.Design`: one for all, or
+            one for each of `judged`. Default: as recorded in the folder of a pool or next to a file; a sheet
+            is a sheet, and all others are sampled-pool with `sample` and unknown without.
+        sample: test answers that were drawn to have their queries judged: a frame or a file of qrels. By
+            default all judged queries have the same weight.
+        test: test of the observed difference; paired, two-sided, over queries. Default "randomisation".
+        ties: tie rule: optimistic, realistic, pessimistic or exact. Default realistic.
+        ci: level of all intervals, and probability from which an order counts as sure. Default 0.95.
+        seed: seed of all random draws. Default 0.
+        columns, untied, realistic, candidates, ids: as in `owkg.read_ranks`, for all rank tables.
+        on_progress: function called with (done, total) steps.
 
     Returns:
         `Audit`.
 
     Raises:
-        ValueError: naming the argument, or the file and what is wrong with it: systems of other queries,
-            filters or candidates, lists that lack known answers, a sparsity of 1, a box without any feasible
-            correlation, judgements of other queries.
+        ValueError: naming the argument, or the file and its fault: systems with other queries, filters or
+            candidates, lists that lack known answers, a sparsity of 1, ranges without a feasible correlation,
+            judgements of other queries.
 
     Examples:
         >>> row = {"relation": "r", "tail": "t", "side": "tail", "candidates": 99}
@@ -135,12 +138,14 @@ def audit(
     if on_progress is not None and not callable(on_progress):
         raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
     if ties is not None and ties not in tuple(Ties):
-        raise ArgumentError("ties", f"must be of {', '.join(Ties)}, got {ties!r}.")
+        raise ArgumentError("ties", f"must be one of {', '.join(Ties)}, got {ties!r}.")
     chosen = _decreasing(metrics)
     averages = list(dict.fromkeys(_AVERAGES.get(one, one) for one in checks.names("average", average)))
     if not averages or set(averages) - set(AVERAGES):
         known = "answers (micro) and queries (query-averaged)"
-        raise ArgumentError("average", f"must be of {known}, got {', '.join(averages) or 'none'}.")
+        raise ArgumentError(
+            "average", f"must be one or both of {known}, got {', '.join(averages) or 'none'}."
+        )
     stated = _limits("sparsity", sparsity, 0.0, 1.0)
     own = _limits("correlation", correlation, -1.0, 1.0)
     rates = _limits("unevenness", unevenness, 0.0, 3.0)
@@ -160,7 +165,9 @@ def audit(
     if placed:
         note(placed)
     if len(ready.queries) < 2:
-        raise ArgumentError("systems", "must rank two queries at least: of one, nothing varies.")
+        raise ArgumentError(
+            "systems", "must rank two queries at least, because a single query shows no variation."
+        )
     if isinstance(sample, Mapping):
         sample = qrels_of("sample", sample)
     drawn = sample if sample is None or isinstance(sample, pl.DataFrame) else judgements(sample).qrels
@@ -169,7 +176,7 @@ def audit(
     if rates is not None:
         told = str(box.source.get("unevenness") or "")
         most = max(max(one.deviation, abs(one.size)) for one in box.unevenness)
-        # What complete judgements show narrows a stated range that holds it.
+        # Complete judgements narrow a stated range that contains their estimate.
         if told and rates[0] == 0 and most <= rates[1]:
             source = f"{GIVEN}, and {told}"
         else:
@@ -229,7 +236,7 @@ def audit(
 
 
 def _decreasing(metrics: MetricNames) -> list[Metric]:
-    """The metrics, plain means of weights that fall with the rank."""
+    """Metrics by name, which must be plain means of weights that fall with the rank."""
     chosen = metrics_named(metrics) or []
     for one in chosen:
         if not one.falls_with_rank:
@@ -245,15 +252,17 @@ def _decreasing(metrics: MetricNames) -> list[Metric]:
 
 
 def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, float] | None:
-    """(low, high) of a number or of two."""
+    """(low, high) from one number or two."""
     if value is None:
         return None
     limits = checks.real(name, value, least, most, closed="low" if name == "sparsity" else True)
     if limits.shape not in ((), (2,)):
-        raise ArgumentError(name, f"must be a number, or a lower and an upper one, got {value!r}.")
+        raise ArgumentError(name, f"must be a number, or a lower and an upper number, got {value!r}.")
     low, high = (float(x) for x in limits.ravel()[[0, -1]])
     if name == "sparsity" and 0.9999 < high < 1:
         raise ArgumentError(name, f"must be at most 0.9999, got {high!r}.")
     if low > high:
-        raise ArgumentError(name, f"must be an interval that is not empty, got {low:g} to {high:g}.")
+        raise ArgumentError(
+            name, f"must have a lower number that is not above the upper one, got {low:g} to {high:g}."
+        )
     return low, high

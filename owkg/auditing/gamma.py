@@ -1,4 +1,4 @@
-"""Missing facts whose choice favours a system somewhat, with odds of at most Gamma."""
+"""Sensitivity to missing facts whose choice favours a system, with odds of at most Gamma."""
 
 from typing import NamedTuple
 
@@ -11,14 +11,14 @@ from owkg.auditing.breakdown import Pair, single_changes
 
 
 class Sensitivity(NamedTuple):
-    """What facts that are drawn from the lists do to "A is ahead of B".
+    """Effect of facts drawn from the lists on "A is ahead of B".
 
     Attributes:
-        odds: largest odds of one candidate against another, Gamma.
-        change: worst expected change of the sum (or macro mean) of A less B by one fact, of each Gamma.
-        facts: expected number of facts that turn the order, to first order; infinite where `change` is not
+        odds: largest odds of one candidate against another, Gamma, [odds].
+        change: worst expected change of the sum (or macro mean) of A minus B by one fact, at each Gamma.
+        facts: expected number of facts that reverse the order, to first order; infinite where `change` is not
             below 0.
-        gamma: the smallest Gamma at which `change` is below 0; 1 if blind chance is enough, infinite if no
+        gamma: smallest Gamma at which `change` is below 0; 1 if a blind choice is enough, infinite if no
             candidate hurts A, NaN without candidates.
     """
 
@@ -31,19 +31,19 @@ class Sensitivity(NamedTuple):
 def sensitivity(
     pair: Pair, weights: Float[np.ndarray, "ranks"], odds: ArrayLike = (1.0, 2.0, 5.0), *, macro: bool = False
 ) -> Sensitivity:
-    """How far from blind the choice of missing facts must be to turn "A is ahead of B".
+    """Sensitivity of "A is ahead of B" to a choice of missing facts that favours B.
 
-    One fact after another is drawn among the unlabelled candidates that A or B lists. Under blind chance
-    each is equally likely. An adversary may weigh candidates by 1 to Gamma (as Rosenbaum's bounds do); the
-    worst expected change gives Gamma to all candidates whose own change is below a threshold. Where a system
-    does not list a candidate, its place is the worst for A. What several facts of one query do to each other
-    is left out.
+    Facts are drawn one after another among the unlabelled candidates that A or B lists. In a blind choice
+    each is equally likely. An adversary may weigh candidates by 1 to Gamma (as in Rosenbaum's bounds); the
+    worst expected change gives weight Gamma to all candidates whose own change is below a threshold. If a
+    system does not list a candidate, its place is the worst for A. Effects of several facts of one query on
+    each other are left out.
 
     Args:
-        pair: the ranks.
-        weights: h at index rank, falling.
-        odds: Gammas, at least 1.
-        macro: whether queries weigh alike and not their answers.
+        pair: ranks of both systems.
+        weights: h at index rank, falling, [ranks].
+        odds: Gammas, at least 1. Default 1, 2 and 5.
+        macro: whether every query has the same weight (True) or every answer (False, default).
 
     Raises:
         ValueError: if odds are below 1.
@@ -69,7 +69,7 @@ def sensitivity(
     if total[-1] < 0:
         gamma = 1.0
     elif below.size:
-        # Gamma on all that hurt is the worst sign: total - below + Gamma below = 0.
+        # With Gamma on all candidates that hurt A, the change is 0 where total - below + Gamma below = 0.
         gamma = float((total[-1] - below[-1]) / -below[-1])
     else:
         gamma = float("inf")

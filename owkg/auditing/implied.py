@@ -15,40 +15,41 @@ from owkg.openworld import conditional_strengths, feasible_correlation
 from owkg.rank_weights import RankWeight, checked_metric
 from owkg.rank_weights.tables import prefix_sums
 
-# Probability of more found missing answers that is left out.
+# Probability of larger numbers of found missing answers, which are left out.
 _LEFT_OUT = 1e-10
-# Strengths at which means are computed, denser near 0 and 1; between them a monotone cubic.
+# Number of strengths at which means are computed, denser near 0 and 1; a monotone cubic connects them.
 _STRENGTHS = 97
-# Of these, as many at each end give the line beyond it.
+# Number of strengths at each end that define the line beyond it.
 _END = 8
-# Odds at which means are computed where many are asked for.
+# Number of odds at which means are computed if many are needed.
 _NODES = 129
-# Chances at which means are computed, denser near 0.
+# Probabilities at which means are computed, denser near 0.
 _CHANCES = np.linspace(0, 1, _NODES) ** 3
-# Points of the scores of positive answers, denser near the best, and what they weigh; how many at once.
+# Quadrature points of the scores of positive answers, denser near the best, and their weights; then the
+# number of grid points that are computed at once.
 _SCORES, _SHARES = special.roots_legendre(24)
 _SCORES, _SHARES = ((_SCORES + 1) / 2) ** 3, _SHARES * 1.5 * ((_SCORES + 1) / 2) ** 2
 _AT_ONCE = 2**14
-# A fall of means by less than this share of their range is none.
+# A fall of means by less than this share of their range is ignored.
 _FALL = 1e-3
-# Of the means of known answers, those of a uniform rank and that of the rank behind all that count.
+# Which means of known answers: the two of a uniform rank, or the one of the rank behind all counted answers.
 _UNIFORM, _NEXT = slice(0, 2), slice(2, 3)
-# Chances this near to 0 and 1 are as near as it gets.
+# Probabilities are kept this far from 0 and 1.
 _CERTAIN = 1e-12
 
 
 class Answers(NamedTuple):
-    """The known test answers of the queries of a metric.
+    """Known test answers of the queries of a metric.
 
     Attributes:
-        counts: numbers of known test answers, each once, at least 1.
-        weights: of the queries with so many, summing to 1: their answers for micro metrics, the queries for
-            macro metrics.
-        num_entities: candidates of a query before its test answers are filtered: entities less the
-            answers of other splits.
-        queries: how many queries, or what share of them, have so many. Given, the numbers of missing answers
-            are inferred from them (`owkg.auditing.numbers`); None: their prior is flat.
-        unevenness: of the missing rates of queries; of effect where `queries` is given.
+        counts: numbers of known test answers of a query, each once, at least 1.
+        weights: weights of the queries with each number, summing to 1: their answers for micro metrics, their
+            queries for macro metrics.
+        num_entities: candidates of a query before its test answers are filtered: entities minus the answers
+            of other splits.
+        queries: number or share of the queries with each number. If given, the numbers of missing answers are
+            inferred from them (`owkg.auditing.numbers`). Default: their prior is flat.
+        unevenness: unevenness of the missing rates of queries; it has an effect only if `queries` is given.
     """
 
     counts: np.ndarray
@@ -59,14 +60,14 @@ class Answers(NamedTuple):
 
 
 def missing_answers(answers: Answers, sparsity: ArrayLike) -> Any:
-    """The expected missing answers of a query under a flat prior, on average as the metric weighs queries.
+    """Expected missing answers of a query under a flat prior, averaged as the metric weighs queries.
 
-    Of a query with s known answers (s + 1) beta / (1 - beta): the mean of a negative binomial with s + 1
-    successes. The numbers that are inferred from all known ones (`owkg.auditing.numbers`) are smaller; errors
-    of implied metrics go with this one.
+    A query with s known answers has (s + 1) beta / (1 - beta) of them: the mean of a negative binomial with s
+    + 1 successes. The numbers inferred from all known answers (`owkg.auditing.numbers`) are smaller. Errors
+    of implied metrics are functions of the number returned here.
 
     Args:
-        answers: known ones.
+        answers: known answers.
         sparsity: beta, in [0, 1).
 
     Examples:
@@ -79,11 +80,11 @@ def missing_answers(answers: Answers, sparsity: ArrayLike) -> Any:
 
 
 class Implied(NamedTuple):
-    """What a value on the sparse test implies, at each sparsity and correlation of a grid.
+    """Strength and full-test metric that a value on the sparse test implies, on a grid.
 
     Attributes:
-        strength: the value's strength; NaN where no strength gives it under that sparsity and correlation.
-        full: the full-test metric of that strength.
+        strength: strength at each sparsity and correlation; NaN where no strength gives the value.
+        full: full-test metric of that strength.
     """
 
     strength: Float64[np.ndarray, "*grid"]
@@ -98,30 +99,33 @@ def sparse_mean(
     sparsity: ArrayLike,
     correlation: ArrayLike = 0.0,
 ) -> Any:
-    """The exact mean of a metric on a sparse test whose known answers are given and whose others are not.
+    """Exact mean of a metric on a sparse test with given known answers and unknown missing answers.
 
-    Of a query with s known answers and a flat prior of their number, the number of missing ones is negative
-    binomial (s + 1 successes, 1 - beta); so is the number k of those that are classified positive, with
-    odds beta l1 / (1 - beta). A known answer is positive with l2, its rank then on 1 .. k + 1, and else
-    uniform on k + 1 .. N - s + 1.
+    For a query with s known answers and a flat prior, the number of missing answers is negative binomial (s +
+    1 successes, 1 - beta). The number k of missing answers that are classified positive is negative binomial
+    as well, with odds beta l1 / (1 - beta). A known answer is positive with probability l2. Its rank is then
+    on 1 .. k + 1, and otherwise uniform on k + 1 .. N - s + 1.
 
-    Without correlation the rank of a positive answer is uniform too, as in Yang et al. What makes positive
-    answers go missing more or less often also goes by their scores: with a correlation, answers have scores
-    of proportional odds. The odds that a missing answer stands above a score are those of a known one times
-    l1 (1 - l2) / (l2 (1 - l1)), at every score; at the one that parts the classes this is the correlation.
+    Without correlation the rank of a positive answer is uniform too, as in Yang et al. With a correlation,
+    positive answers go missing more or less often depending on their scores, by proportional odds. The odds
+    that a missing answer is above a score are the odds of a known answer times l1 (1 - l2) / (l2 (1 - l1)),
+    at every score; at the score that separates the classes this gives the correlation.
 
     Args:
-        metric: a plain mean of a rank weight.
-        answers: the known answers.
-        strength, sparsity, correlation: ell in [0, 1], beta in (0, 1), rho; broadcast. Where rho is not
-            feasible, the mean is NaN.
+        metric: plain mean of a rank weight, or its name.
+        answers: known answers.
+        strength, sparsity, correlation: ell in [0, 1], beta in (0, 1), rho; they broadcast. Default
+            correlation 0.
+
+    Returns:
+        Means of the broadcast shape; NaN where rho is not feasible.
 
     Raises:
         ValueError: if an argument is out of range.
 
     References:
         Yang, Lin, Zhang (NeurIPS 2022), section 4; McCullagh (JRSS B 42, 1980), "Regression models for
-        ordinal data", of proportional odds.
+        ordinal data", for proportional odds.
 
     Examples:
         >>> one = Answers(np.array([1]), np.array([1.0]), 100)
@@ -139,7 +143,7 @@ def sparse_mean(
     possible = (correlation >= low - 1e-12) & (correlation <= high + 1e-12)
     l1, l2 = np.clip(l1, 0, 1), np.clip(l2, 0, 1)
     if np.max(answers.counts) >= answers.num_entities:
-        raise ArgumentError("answers", "must leave candidates that are no answers.")
+        raise ArgumentError("answers", "must leave candidates that are not answers.")
     means = _of_flat if answers.queries is None else _of_fitted
     hit, miss = means(answers, checked_metric(metric), sparsity, np.where(possible, l1, 0.0), _UNIFORM)
     found, ordered = np.asarray(l2 * hit), np.flatnonzero(possible & (correlation != 0))
@@ -152,15 +156,16 @@ def sparse_mean(
 
 
 def _above(l1: np.ndarray, l2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """P(a missing answer stands above a positive known one) at points of its score, and what they weigh.
+    """P(a missing answer is above a positive known one) at points of its score, and weights of the points.
 
-    The weights sum to l2. Of proportional odds, points are of the score that lies midway between both.
+    The weights sum to l2. By proportional odds, the points are of a score midway between both kinds of
+    answers.
     """
     l1, l2 = (np.clip(x, _CERTAIN, 1 - _CERTAIN)[:, None] for x in (l1, l2))
     first, second = np.sqrt(l1 / (1 - l1)), np.sqrt(l2 / (1 - l2))
     ratio, most = first / second, first * second / (1 + first * second)
     score = most * _SCORES
-    # The share of known answers that stand above it is score / (ratio (1 - score) + score).
+    # The share of known answers above the score is score / (ratio (1 - score) + score).
     share = most * _SHARES * ratio / (ratio * (1 - score) + score) ** 2
     return ratio * score / (1 - score + ratio * score), share * l2 / share.sum(1, keepdims=True)
 
@@ -171,21 +176,22 @@ def _check(answers: Answers) -> None:
         checks.real("answers", answers.weights, 0, 1),
     )
     if counts.ndim != 1 or counts.shape != weights.shape or abs(weights.sum() - 1) > 1e-6:
-        raise ArgumentError("answers", "must have one weight for each count, and these must sum to 1.")
+        raise ArgumentError("answers", "must have one weight for each count, and weights that sum to 1.")
     checks.integer("answers", answers.num_entities, 2)
 
 
 def _of_flat(
     answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray, which: slice
 ) -> np.ndarray:
-    """Mean weights of known answers, of as many missing ones as a flat prior of their number says.
+    """Mean weights of known answers, if the number of missing answers has a flat prior.
 
-    Each missing one is among those k that count with `chance`. A known answer has a uniform rank on
-    1 .. k + 1, a uniform rank on k + 1 .. N - s + 1, or the rank k + 1. The means are functions of the odds
-    that one is missing and counts: of many odds they are splines through those of some.
+    Each missing answer counts with probability `chance`, and k of them count. A known answer has a uniform
+    rank on 1 .. k + 1, a uniform rank on k + 1 .. N - s + 1, or the rank k + 1. The means are functions of
+    the odds that an answer is missing and counts. If there are many odds, splines through the means at some
+    odds give them.
 
     Returns:
-        [which, *shape]: which of these three means, of `sparsity` and `chance` broadcast.
+        [which, *shape]: the chosen ones of these three means, for `sparsity` and `chance` broadcast.
     """
     counts = np.asarray(answers.counts, np.int64)
     sums = prefix_sums(metric, answers.num_entities + 1)[0]
@@ -205,10 +211,10 @@ def _of_flat(
 def _of_fitted(
     answers: Answers, metric: RankWeight, sparsity: np.ndarray, chance: np.ndarray, which: slice
 ) -> np.ndarray:
-    """As `_of_flat`, of numbers of missing answers that are inferred.
+    """`_of_flat` for inferred numbers of missing answers.
 
-    Negative known answers are taken to stand before as many candidates in each query. Of many chances, the
-    means are splines through those of some.
+    Negative known answers are assumed to be ranked among the same number of candidates in every query. If
+    there are many probabilities, splines through the means at some of them give the means.
     """
     from scipy.interpolate import CubicSpline
 
@@ -220,7 +226,7 @@ def _of_fitted(
     told = [missing_numbers(counts, queries, float(beta), answers.unevenness) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
     most = max(int(one.numbers[-1]) for one in told)
-    # The next power of two: one table serves many sparsities and kinds of unevenness.
+    # The next power of two, so that one table serves many sparsities and kinds of unevenness.
     of_number = _of_numbers(metric, answers.num_entities, last, 1 << most.bit_length())
     of_number = of_number[which]
     found = np.empty((len(of_number), *chance.shape))
@@ -234,9 +240,9 @@ def _of_fitted(
 
 @lru_cache(maxsize=32)
 def _of_numbers(metric: RankWeight, num_entities: int, last: int, most: int) -> np.ndarray:
-    """Means of known answers, as of `_of_flat`, by number of missing ones up to `most`, and chance.
+    """Means of known answers as in `_of_flat`, by number of missing answers up to `most` and by probability.
 
-    Audits ask the same of every system and every part of the box.
+    They are cached, because an audit needs the same means for every system and every point of the range.
     """
     sums, k = prefix_sums(metric, num_entities + 1)[0], np.arange(last - 1)
     values = np.stack([sums[k + 1] / (k + 1), (sums[last] - sums[k]) / (last - k), sums[k + 1] - sums[k]])
@@ -244,7 +250,7 @@ def _of_numbers(metric: RankWeight, num_entities: int, last: int, most: int) -> 
 
 
 def _given(counts: np.ndarray, answers: Answers, sums: np.ndarray, odds: float) -> tuple[float, ...]:
-    share = odds / (1 + odds)  # P(k + 1) is a share of (k + s + 1) / (k + 1) of P(k)
+    share = odds / (1 + odds)  # P(k + 1) = share (k + s + 1) / (k + 1) P(k)
     most = 0
     if odds:
         quantile = special.nbdtrik(1 - _LEFT_OUT, counts.max() + 1, 1 - share) + 2
@@ -271,21 +277,21 @@ def implied(
     sparsity: ArrayLike,
     correlation: ArrayLike = 0.0,
 ) -> Implied:
-    """The strength whose exact mean on the sparse test is a value, and the full-test metric of that strength.
+    """Strength whose exact mean on the sparse test is a value, and the full-test metric of that strength.
 
-    On the full test nothing is missing: a positive answer has rank 1, any other one a uniform rank.
+    On the full test nothing is missing: a positive answer has rank 1, and any other answer a uniform rank.
 
     Args:
-        metric: a plain mean of a rank weight.
-        value: of the metric on the sparse test, [*values].
-        answers: the known answers of the test.
-        sparsity, correlation: broadcast, [*grid].
+        metric: plain mean of a rank weight, or its name.
+        value: values of the metric on the sparse test, [*values].
+        answers: known answers of the test.
+        sparsity, correlation: in (0, 1) and [-1, 1]; they broadcast, [*grid]. Default correlation 0.
 
     Returns:
-        Arrays [*values, *grid]. A value beyond those of all strengths, as sampling brings about, has the
-        strength at that end. With a correlation only strengths count between which a better model reads
-        better: near the first and the last strength for which it is feasible the metric may fall. NaN where
-        there is none.
+        Arrays [*values, *grid]. A value beyond the values of all strengths, as sampling may give, has the
+        strength at that end. With a correlation, only strengths between which a better model scores better
+        count, because the metric may fall near the first and the last feasible strength. NaN where there are
+        none.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -303,12 +309,13 @@ def implied(
 
 
 class Extended(NamedTuple):
-    """Strengths of values that strengths may not reach.
+    """Strengths of values, extrapolated where no strength gives the value.
 
     Attributes:
-        strength: of each value; beyond the last strengths along a straight line.
-        low, high: the strengths between which the correlation is feasible and a better model reads better.
-        beyond: by how much a value is beyond those of these two.
+        strength: strength of each value; beyond the last strengths along a straight line.
+        low, high: strengths between which the correlation is feasible and a better model scores better.
+        beyond: distance of a value from the values that strengths in this range give; 0 for a value among
+            them.
     """
 
     strength: np.ndarray
@@ -318,7 +325,7 @@ class Extended(NamedTuple):
 
 
 def full_ends(metric: RankWeight, answers: Answers) -> tuple[float, float]:
-    """The full-test metric of strength 0 (all ranks alike) and of strength 1 (each answer first)."""
+    """Full-test metric of strength 0 (all ranks equally likely) and of strength 1 (each answer first)."""
     sums = prefix_sums(metric, answers.num_entities + 1)[0]
     last = answers.num_entities - np.asarray(answers.counts) + 1
     return float((answers.weights * sums[last] / last).sum()), float(sums[1])
@@ -332,11 +339,11 @@ def extended(
     sparsity: ArrayLike,
     correlation: ArrayLike = 0.0,
 ) -> Extended:
-    """`implied`, of values that no strength gives too.
+    """`implied`, also for values that no strength gives.
 
     Returns:
-        Arrays [*values, *grid], and [*grid] of `low` and `high`. NaN where the correlation leaves no
-        strength between.
+        Arrays [*values, *grid], and [*grid] for `low` and `high`. NaN where the correlation leaves no
+        strengths.
     """
     weight = checked_metric(metric)
     values = checks.real("value", value, -np.inf, np.inf)
@@ -369,7 +376,7 @@ def extended(
 
 
 def _feasible_strengths(sparsity: np.ndarray, correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and last strength for which a correlation is feasible: `feasible_correlation`, inverted."""
+    """First and last strength for which a correlation is feasible: the inverse of `feasible_correlation`."""
     odds, square = sparsity / (1 - sparsity), correlation**2
     with np.errstate(divide="ignore"):
         first = np.where(correlation > 0, square * odds, square / odds)
@@ -378,7 +385,7 @@ def _feasible_strengths(sparsity: np.ndarray, correlation: np.ndarray) -> tuple[
 
 
 def _rising(means: np.ndarray) -> slice:
-    """The last stretch on which means rise, up to the largest; with a correlation they may fall elsewhere."""
+    """Last stretch of rising means, up to the largest; with a correlation they may fall elsewhere."""
     top = int(means.argmax())
     most = np.maximum.accumulate(means[: top + 1])
     fallen = np.flatnonzero(most - means[: top + 1] > _FALL * (means[top] - means.min()))
@@ -389,7 +396,7 @@ def _rising(means: np.ndarray) -> slice:
 
 
 def _inverted(strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]) -> np.ndarray:
-    """The strengths of values, by a monotone cubic through the means, which rise; beyond, by a line."""
+    """Strengths of values, by a monotone cubic through the rising means, and by a line beyond them."""
     from scipy.interpolate import PchipInterpolator
 
     apart = np.concatenate([[True], np.diff(np.maximum.accumulate(means)) > 0])

@@ -1,4 +1,4 @@
-"""Strengths and correlations of systems from judgements: who finds the answers that the test lacks."""
+"""Strengths and correlations of systems from judgements: how often each system finds missing answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,38 +32,38 @@ def judged_strengths(
     sample: pl.DataFrame | None = None,
     design: str | None = None,
 ) -> pl.DataFrame:
-    """P(found | missing), P(found | in the test) and the correlation of both, of each system, by judgements.
+    """Strength on missing and on known answers, and the correlation, of each system from judgements.
 
-    An answer is found where no candidate stands before it that is not true: neither known nor judged
-    relevant. So l1 is of the answers that judging found, l2 of the test's own to the same queries,
-    and rho is the correlation of being missing and being found (Yang et al. 2022, Section 4.3):
-    rho = (l1 - l2) sqrt(beta (1 - beta) / (l (1 - l))), l = beta l1 + (1 - beta) l2.
+    A system finds an answer if all candidates above it are true: known or judged relevant. l1 is P(found |
+    missing), estimated from the answers that judging found; l2 is P(found | in the test), estimated from the
+    test answers to the same queries. The correlation of being missing and being found is (Yang et al. 2022,
+    Section 4.3) rho = (l1 - l2) sqrt(beta (1 - beta) / (l (1 - l))) with l = beta l1 + (1 - beta) l2.
 
-    Only a random sample of queries that is judged completely allows these estimates. Candidates that were
-    chosen by the ranks of systems, as those of pools and sheets, stand high in the lists: l1 of a system that
-    was pooled is above that of all missing answers, and l1 of one that was not is below. So with any other
-    design the strengths and the correlation are null.
+    Only a random sample of queries that is judged completely allows these estimates. Candidates chosen by the
+    ranks of systems, as in pools and sheets, are high in the lists: l1 is then too large for a pooled system,
+    and too small for any other system. So strengths and correlations are null for all other designs.
 
     Args:
-        tables: rank tables of the systems, as for `owkg.audit`.
-        lists: of each, a run with its best candidates.
-        qrels: of `owkg.judge.read_judgements`.
-        graph: that the judgements are of.
-        by: side or category, or both.
-        split: of the ranks. None: the smallest one that holds them, or else "test".
-        level: the lowest relevance that is relevant.
-        ci: level of the intervals; queries are their sampling unit.
-        sample: of `missing_share`.
-        design: of `missing_share`.
+        tables: rank tables of the systems by name, as for `owkg.audit`.
+        lists: run of each system with its best candidates, by name.
+        qrels: judgements, as returned by `owkg.judge.read_judgements`.
+        graph: graph of the judgements.
+        by: "side", "category" or both. By default all queries are in one group.
+        split: split of the ranks. Default: the smallest one that holds them, or else "test".
+        level: lowest relevance that counts as relevant. Default 1.
+        ci: level of the intervals, which are over queries. Default 0.95.
+        sample: as in `missing_share`.
+        design: as in `missing_share`.
 
     Returns:
-        One row for each system and group: model, side and category (null where not asked for), queries,
-        known, found, design, sparsity (at least that, unless the design is complete), missing_strength,
-        test_strength and correlation, each with _low and _high; null where nothing is found, or all or no
-        answers of a system, where the design does not allow it, and strengths and correlations without lists.
+        One row for each system and group: model, side and category (null unless asked for), queries, known,
+        found, design, sparsity (a lower bound unless the design is complete), missing_strength, test_strength
+        and correlation, each of the last four with _low and _high. A value is null if judging found no
+        answer, if a system finds all answers or none, if the design does not allow it, and, except for the
+        sparsity, if there are no lists.
 
     Raises:
-        ValueError: as `missing_share` and `Prepared`.
+        ValueError: as in `missing_share` and `Prepared`.
     """
     how = design_of(design, qrels, sample)
     options: Any = {"by": by, "split": split, "level": level, "ci": ci, "sample": sample, "design": how}
@@ -82,7 +82,7 @@ def strengths_of(
     sample: pl.DataFrame | None = None,
     design: Design,
 ) -> pl.DataFrame:
-    """`judged_strengths` of systems that are read."""
+    """`judged_strengths` of systems that are already read."""
     names = checks.some_of("by", by, _BY)
     checks.level("ci", ci)
     split = split or ready.split or "test"
@@ -108,7 +108,7 @@ def strengths_of(
 
 
 def _by_query(ready: Prepared, system: str, known: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
-    """Of each query: known, found, and how many of both the system finds."""
+    """For each query: known and found answers, and how many of each the system finds."""
     ranks, places = ready.of(system)
     places = found.select("query", "answer").join(places, on=["query", "answer"], how="left")
     places = places.sort("query", "place", nulls_last=True)
@@ -136,7 +136,7 @@ def _summary(part: pl.DataFrame, ci: float, design: Design, *, listed: bool) -> 
     if (total := (known + found).sum()) > 0:
         low, high = share_allowed(found, known + found, ci, design)
         row |= {"sparsity": float(found.sum() / total), "sparsity_low": low, "sparsity_high": high}
-    # Without lists nobody knows where what judging found stands.
+    # Without lists, the places of the answers that judging found are not known.
     if not (listed and design.estimates):
         return row
     for name, some, all_ in (("missing_strength", other, found), ("test_strength", one, known)):
@@ -159,7 +159,7 @@ def _correlation(
     gap = l1 - l2
     by_strength = -scale * (1 - 2 * strength) / (2 * strength * (1 - strength))
     by_beta = scale * (1 - 2 * beta) / (2 * beta * (1 - beta))
-    # Of each query: its part in l1, l2 and beta.
+    # Contributions of each query to l1, l2 and beta.
     parts = np.stack(
         [
             (found_first - l1 * found) / found.sum(),

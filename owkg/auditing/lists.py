@@ -1,4 +1,4 @@
-"""Systems' rank tables and lists as the `Pair`s that breakdown numbers are of."""
+"""Rank tables and lists of systems as `Pair`s, the input of breakdown numbers."""
 
 import copy
 import math
@@ -21,21 +21,22 @@ from owkg.ranks import RankTable
 from owkg.ranks.annotate import ranked_split
 
 _ANSWER = ("query", "answer")
-# Known answers that may stand elsewhere in a list than their ranks say: scores are rounded.
+# Tolerated share of known answers whose place in a list is not their rank, because scores are rounded.
 _ASTRAY = 0.01
 
 
 class Prepared:
-    """Ranks and lists of systems, read once; `pair` makes what any two of them make of the queries.
+    """Ranks and lists of systems, read once; `pair` gives the ranks of any two systems.
 
     Attributes:
-        queries: a row each: query, side, entity, relation.
-        systems: their names.
-        num_answers: known answers of all queries together.
-        num_found, num_rejected: candidates that `labelled` made answers, and that cannot become any.
-        num_disputed: known answers that were judged not relevant; they stay answers.
-        depth: candidates of the longest list; None without lists.
-        split: smallest split of the graph that holds what is ranked; None without one, or a graph.
+        queries: one row for each query: query, side, entity, relation.
+        systems: names of the systems.
+        num_answers: number of known answers of all queries together.
+        num_found, num_rejected: numbers of candidates that `labelled` made answers, and that it ruled out.
+        num_disputed: number of known answers that were judged not relevant; they stay answers.
+        depth: length of the longest list; None without lists.
+        split: smallest split of the graph that holds the ranked triples; None without such a split or a
+            graph.
     """
 
     def __init__(
@@ -50,28 +51,28 @@ class Prepared:
         """Reads the ranks and lists.
 
         Args:
-            tables: rank tables of the same triples and sides, filtered by all splits of the graph that are
-                known (`owkg.kg.known_splits`). With several seeds (column seed), every seed is read.
-            graph: of the ranks: known answers leave the lists.
-            lists: of each, a run (columns of `owkg.judge.read_runs`) of its best candidates to the queries;
-                what it leaves out stands below what it lists, or is tied with its end where that is tied.
-                None: nothing is listed.
-            ties: optimistic or pessimistic, where ties are resolved; else they are kept.
-            all_ranked: whether the tables rank every known answer that lists hold, so that no graph is needed
-                to say which these are.
+            tables: rank tables by system, of the same triples, filtered by all known splits of the graph
+                (`owkg.kg.known_splits`). If a table has several seeds (column seed), every seed is read.
+            graph: graph of the ranks; its known answers are removed from the lists.
+            lists: run of each system (columns of `owkg.judge.read_runs`) with its best candidates for the
+                queries. Candidates that a list leaves out are below its last candidate, or tied with it if
+                the list ends in a tie. Default: no lists.
+            ties: tie rule. Optimistic and pessimistic resolve ties; any other rule keeps them.
+            all_ranked: whether the tables rank every known answer in the lists, so that no graph is needed to
+                identify known answers.
 
         Raises:
             ValueError: if the tables rank other triples, are not filtered, or have other candidates; if a
-                list answers other queries only, or does not agree with the ranks; if there are lists and no
-                graph, or lists and a system with several seeds.
+                list has none of the queries, or disagrees with the ranks; if there are lists but no graph, or
+                lists and a system with several seeds.
         """
         runs, owners = runs_of(tables)
         several = [name for name, seed in owners if seed is not None]
         if several and lists is not None:
             raise ArgumentError(
                 "lists",
-                f"must be left out where systems have several seeds, as a list is of one run: {several[0]!r} "
-                f"has {several.count(several[0])} seeds.",
+                "must be left out if systems have several seeds, because a list belongs to one run: "
+                f"{several[0]!r} has {several.count(several[0])} seeds.",
             )
         one, *others = runs
         self._ties = Ties(ties)
@@ -101,7 +102,8 @@ class Prepared:
             [_padded(row, tasks[f"{end}_{i}"].to_numpy(), queries) for i in range(len(runs))]
             for end in ends.get(self._ties, ("low", "high"))
         )
-        # The optimistic ranks at most: those of answers that judging found are known within bounds only.
+        # Upper bounds of the optimistic ranks: ranks of answers that judging found are only known within
+        # bounds.
         self._settled = self._known
         first = tasks.group_by("row", maintain_order=True).agg(pl.col("candidates").first() - 1)
         self._largest = first["candidates"].to_numpy().astype(np.int64)
@@ -110,7 +112,9 @@ class Prepared:
         if lists is None:
             return
         if graph is None and not all_ranked:
-            raise ArgumentError("graph", "must be given with lists: known answers leave them.")
+            raise ArgumentError(
+                "graph", "must be given with lists, because known answers are removed from them."
+            )
         facts = tasks.select(_ANSWER)
         if graph is not None:
             known = qrels_from_graph(graph, known_splits(graph, self.split))
@@ -123,7 +127,7 @@ class Prepared:
             places = _places(name, run.join(facts, on=_ANSWER, how="anti"), at, self._largest)
             _agrees(name, run, places, tasks.select(*_ANSWER, low=f"low_{i}", high=f"high_{i}"))
             depths.append(_by_row(places, at, pl.len()))
-            # The last of a list may be tied with what it leaves out.
+            # The last candidate of a list may be tied with candidates that the list leaves out.
             last = pl.col("low").max()
             ends.append(np.maximum(_by_row(places, at, last), 1))
             end = pl.len() + 1 if self._ties is Ties.PESSIMISTIC else last
@@ -142,15 +146,15 @@ class Prepared:
         self._depth, self._below, self._ends = depths, below, ends
 
     def answers(self) -> pl.DataFrame:
-        """The known answers to the queries, as judgements."""
+        """Known answers to the queries, as judgements."""
         return self._tasks.select(*ASKED, "answer", relevance=pl.lit(1, pl.Int64))
 
     def found(self, qrels: pl.DataFrame, graph: KnowledgeGraph) -> int:
-        """How many answers to the queries are judged relevant and not known; no lists are needed.
+        """Number of answers to the queries that are judged relevant and not known; no lists are needed.
 
         Args:
-            qrels: of `owkg.judge.read_judgements`.
-            graph: whose facts are known.
+            qrels: judgements, as returned by `owkg.judge.read_judgements`.
+            graph: graph whose facts are known.
         """
         known = qrels_from_graph(graph, known_splits(graph, self.split))
         found = binary(qrels).filter(pl.col("relevance") > 0).join(self.queries, on="query", how="semi")
@@ -159,20 +163,23 @@ class Prepared:
         return len(found)
 
     def labelled(self, qrels: pl.DataFrame) -> "Prepared":
-        """The same with candidates judged: relevant ones are answers, others can never become any.
+        """A copy in which relevant judged candidates are answers and all other judged ones are ruled out.
 
-        Of a relevant one that a list leaves out, or has among ties, the place is known within bounds. Then
-        so are the ranks of the answers, and the places of the candidates, that may stand below it. The bounds
-        hold for any place; `of` and `ranks` stay those of the test.
+        If a list leaves out a relevant candidate, or has it in a tie, its place is only known within bounds.
+        The ranks of answers and the places of candidates that may be below it are then known within bounds as
+        well. The bounds hold for any place. `of` and `ranks` still return the ranks of the test.
 
         Args:
-            qrels: of `owkg.judge.read_judgements`; what is not judged stays a candidate.
+            qrels: judgements, as returned by `owkg.judge.read_judgements`. Candidates without a judgement
+                stay candidates.
 
         Raises:
             ValueError: if there are no lists.
         """
         if self.depth is None:
-            raise ArgumentError("lists", "must be there: they say where a candidate stands.")
+            raise ArgumentError(
+                "lists", "must be given with labels, because they have the places of candidates."
+            )
         at = self.queries.select("query").with_row_index("row")
         labels = binary(qrels).join(at, on="query")
         judged = labels.join(self._facts, on=_ANSWER, how="anti")
@@ -207,13 +214,13 @@ class Prepared:
         stays: Bool[np.ndarray, "listed"],
         new: "Prepared",
     ) -> tuple[np.ndarray, ...]:
-        """What found answers leave of a system's ranks, places and lists, in the order of `labelled`.
+        """Ranks, places and lists of a system without the found answers, in the order of `labelled`.
 
         Args:
-            i: the system.
-            row, listed: of each found answer its query, and where it is listed; -1 where it is not.
-            stays: whether a candidate that is listed remains one.
-            new: whose candidates are known already.
+            i: index of the system.
+            row, listed: query of each found answer, and its index among listed candidates; -1 if not listed.
+            stays: whether a listed candidate remains a candidate.
+            new: copy whose candidates are already counted.
         """
         named = listed >= 0
         named[named] = self._place[i][listed[named]] > 0
@@ -222,9 +229,9 @@ class Prepared:
         for span, of in zip(spans, (self._first, self._last, self._low, self._high), strict=True):
             span[named] = of[i][listed[named]]
         first, last, low, high = spans
-        # May stand at a place or above it; surely stands there.
+        # Found answers that may be at a place or above it, and found answers that surely are.
         may, sure = _Found(row, first), _Found(row, last)
-        # What is tied counts as above, but where ties are resolved in favour.
+        # A tied answer counts as above, unless ties are resolved in favour.
         strict = 1 if self._ties is Ties.OPTIMISTIC else 0
         own = np.maximum(low - may.above(row, low - 1) + (first <= low - 1), 1)
         most = high - sure.above(row, high - strict) + (last <= high - strict)
@@ -240,7 +247,8 @@ class Prepared:
             (self._latest, sure, most),
         ):
             rank = of[i][at, there]
-            # Bounds of the optimistic rank from above may pass that of the pessimistic one, which holds too.
+            # Upper bounds of the optimistic rank may exceed a bound of the pessimistic rank, which holds as
+            # well.
             rank = np.clip(rank - above.above(at, rank - 1), 1, latest)
             ranks = np.concatenate([rank, more])
             answers.append(_padded(np.concatenate([at, row])[order], ranks[order], len(new._largest)))
@@ -259,20 +267,20 @@ class Prepared:
         )
 
     def seeds(self, system: str) -> int:
-        """How many seeds a system has."""
+        """Number of seeds of a system."""
         return len(self._runs[system])
 
     def pairs(
         self, first: str, second: str, weight: RankWeight
     ) -> list[tuple[Pair, Float[np.ndarray, "queries answers"]]]:
-        """`pair` and `values` of the first, of pairs of seeds in which every seed stands as often."""
+        """`pair` and `values` of the first system, for pairs of seeds that hold every seed equally often."""
         one, other = self._runs[first], self._runs[second]
         count = math.lcm(len(one), len(other))
         both = [(one[n % len(one)], other[n % len(other)]) for n in range(count)]
         return [(self._pair(i, j), self._values(i, weight)) for i, j in both]
 
     def pair(self, first: str, second: str) -> Pair:
-        """What two systems make of the queries, for `owkg.auditing.breakdown`; under their first seeds."""
+        """Ranks of two systems under their first seeds, for `owkg.auditing.breakdown`."""
         return self._pair(self._of[first], self._of[second])
 
     def _pair(self, i: int, j: int) -> Pair:
@@ -295,9 +303,9 @@ class Prepared:
         return Pair(known, low, high, beyond, self._largest, latest)
 
     def values(self, system: str, weight: RankWeight) -> Float[np.ndarray, "queries answers"]:
-        """Weights of the ranks of a system for the known answers, by the tie rule; padded as in `pair`.
+        """Weights of a system's ranks of the known answers by the tie rule, padded as in `pair`.
 
-        Of answers that judging found, at least; those that it may be above of stand below them.
+        For answers that judging found, and for answers that may be below them, these are lower bounds.
         """
         return self._values(self._of[system], weight)
 
@@ -312,7 +320,7 @@ class Prepared:
         return found
 
     def candidates(self, first: str, second: str) -> pl.DataFrame:
-        """The candidates of the pair: query and candidate, its indices there, and answer."""
+        """Candidates of a pair: query and candidate (indices in the pair), and answer."""
         if self.depth is None:
             return pl.DataFrame(schema={"query": pl.UInt32, "candidate": pl.Int64, "answer": pl.String})
         some = self._listed.filter(self._some(self._of[first], self._of[second]))
@@ -320,11 +328,11 @@ class Prepared:
         return some.select(pl.col("row").alias("query"), place, "answer")
 
     def of(self, system: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """What a system makes of the queries.
+        """Ranks of the known answers and places of the listed candidates of a system.
 
         Returns:
-            (query, answer and rank of the known answers; query, answer and place of the unlabelled
-            candidates that it lists, from 1).
+            (query, answer and rank of the known answers; query, answer and place, from 1, of the unlabelled
+            candidates that the system lists).
         """
         i = self._of[system]
         ranks = self._tasks.select(*_ANSWER, rank=f"rank_{i}")
@@ -339,8 +347,8 @@ class Prepared:
         """Ranks of the known answers by two systems.
 
         Returns:
-            (query of each answer, from 0; its ranks by the tie rule, [2, answers], and by the exact rule the
-            middle of its tied ones; most candidates).
+            (query of each answer, from 0; ranks by the tie rule, [2, answers], where the exact rule has the
+            middle of tied ranks; largest number of candidates).
         """
         ends = {Ties.OPTIMISTIC: ("low", "low"), Ties.PESSIMISTIC: ("high", "high")}
         ends = ends.get(self._ties, ("low", "high"))
@@ -352,19 +360,19 @@ class Prepared:
         return query, ranks, int(self._largest.max()) + 1
 
     def _some(self, i: int, j: int) -> np.ndarray:
-        """Which candidates one of two systems lists."""
+        """Mask of the candidates that at least one of two systems lists."""
         return (self._place[i] > 0) | (self._place[j] > 0)
 
 
 class _Found:
-    """Places of found answers, to count those above a place of their query."""
+    """Places of found answers, to count the found answers above a place of their query."""
 
     def __init__(self, row: Int[np.ndarray, "found"], place: Int[np.ndarray, "found"]) -> None:
         self.width = int(place.max(initial=0)) + 2
         self.keys = np.sort(row * self.width + place)
 
     def above(self, row: Int[np.ndarray, "n"], place: Int[np.ndarray, "n"]) -> Int[np.ndarray, "n"]:
-        """How many of the row stand at the place or above it."""
+        """Number of found answers of the row at the place or above it."""
         start = row * self.width
         reach = start + np.clip(place, 0, self.width - 1)
         return np.searchsorted(self.keys, reach, side="right") - np.searchsorted(self.keys, start)
@@ -376,14 +384,14 @@ def pair_of(
     graph: KnowledgeGraph | None = None,
     lists: tuple[pl.DataFrame, pl.DataFrame] | None = None,
 ) -> tuple[Pair, pl.DataFrame, pl.DataFrame]:
-    """What two systems make of the same queries: `Prepared` of two.
+    """Ranks of two systems on the same queries: `Prepared` for two systems.
 
     Returns:
-        (the pair; its queries, a row each: query, side, entity, relation; its candidates: query and
-        candidate, the indices in the pair, and answer).
+        (pair; its queries, one row each: query, side, entity, relation; its candidates: query and candidate,
+        the indices in the pair, and answer).
 
     Raises:
-        ValueError: as `Prepared`.
+        ValueError: as in `Prepared`.
     """
     names: tuple[str, str] = ("first", "second")
     runs: dict[str, pl.DataFrame] | None = None
@@ -397,7 +405,9 @@ def pair_of(
 
 
 def joined_ranks(first: RankTable | pl.DataFrame, second: RankTable | pl.DataFrame) -> pl.DataFrame:
-    """The ranks of two systems for the same answers, as columns rank and rank_right; ties in the middle.
+    """Ranks of two systems for the same answers, as columns rank and rank_right.
+
+    A tied rank is the middle of its bounds.
 
     Raises:
         ValueError: if the tables rank other triples, are not filtered, or have other candidates.
@@ -411,14 +421,14 @@ def joined_ranks(first: RankTable | pl.DataFrame, second: RankTable | pl.DataFra
 
 
 def _beside(tasks: pl.DataFrame, other: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
-    """The tasks with the ranks of another system, which ranks the same."""
+    """The tasks with the ranks of another system, which must rank the same tasks."""
     other = other.drop(ASKED[1:]).rename({"candidates": "candidates_right"})
     joined = tasks.join(other, on=_ANSWER, how="full", coalesce=True)
     apart = joined.filter(pl.col("candidates").is_null() | pl.col("candidates_right").is_null())
     if len(apart):
         query, answer = apart.select(_ANSWER).row(0)
         raise ArgumentError(
-            second, f"must rank the answers that {first!r} ranks, not so {answer!r} to {query!r}."
+            second, f"must rank the answers that {first!r} ranks, which fails for {answer!r} to {query!r}."
         )
     if (joined["candidates"] != joined["candidates_right"]).any():
         raise ArgumentError(second, f"must have the candidates of {first!r}: the same filters and entities.")
@@ -432,9 +442,11 @@ def _numbered(tasks: pl.DataFrame, i: int) -> pl.DataFrame:
 def _tasks(name: str, table: RankTable | pl.DataFrame) -> pl.DataFrame:
     frame = RankTable.of(table, source=name).frame
     if "filtered" in frame.columns and not frame["filtered"].all():
-        raise ArgumentError(name, "must be filtered: raw ranks say nothing of unlabelled candidates.")
+        raise ArgumentError(
+            name, "must be filtered, because raw ranks say nothing about unlabelled candidates."
+        )
     if frame["side"].is_in(["head", "tail"]).not_().any():
-        raise ArgumentError(name, "must rank heads and tails alone.")
+        raise ArgumentError(name, "must rank only heads and tails.")
     text = [pl.col(column).cast(pl.String) for column in ("head", "relation", "tail")]
     rank = (pl.col("optimistic") + pl.col("pessimistic")) // 2
     bounds = {"low": pl.col("optimistic"), "high": pl.col("pessimistic")}
@@ -451,14 +463,14 @@ def _tasks(name: str, table: RankTable | pl.DataFrame) -> pl.DataFrame:
 
 
 def _why_twice(frame: pl.DataFrame, twice: pl.DataFrame) -> str:
-    """Why tasks stand in a table twice: of several models or seeds, or repeated."""
+    """Reason why a table has tasks twice: several models or seeds, or repeated rows."""
     several = [name for name in ("model", "seed") if name in frame.columns and frame[name].n_unique() > 1]
     if several:
         return f"must be of one {' and one '.join(several)}, got {frame[several[0]].n_unique()}."
     answer = twice.row(0, named=True)
     count = twice.select(pl.struct(_ANSWER).n_unique()).item()
     return (
-        f"must have each task once: the answer {answer['answer']!r} to {answer['query']!r} stands there "
+        f"must have each task once: the answer {answer['answer']!r} to {answer['query']!r} is there "
         f"twice{f', and {count - 1:,} others' if count > 1 else ''}."
     )
 
@@ -466,16 +478,17 @@ def _why_twice(frame: pl.DataFrame, twice: pl.DataFrame) -> str:
 def _places(
     name: str, run: pl.DataFrame, at: pl.DataFrame, largest: Int[np.ndarray, "queries"]
 ) -> pl.DataFrame:
-    """Of each unlabelled candidate of a list: its score, place, and what ties make of it.
+    """Score and place of each unlabelled candidate of a list, and bounds of the place from ties.
 
     Returns:
-        Columns query, answer, score, place; low and listed, the first and the last place of those of its
-        score; high, the last place that it can have: what a list leaves out may be tied with its end; and
-        late, the first one that it can have where all others of its score stand before it, or become answers.
+        Columns query, answer, score, place; low and listed: first and last place of the candidates with the
+        same score; high: last place that it can have, because candidates that a list leaves out may be tied
+        with its end; late: first place that it can have if all other candidates of its score are above it or
+        become answers.
     """
     if not len(run):
         raise ArgumentError(
-            "lists", f"must list candidates for the ranked queries, and that of {name!r} has none."
+            "lists", f"must list candidates for the ranked queries, but the list of {name!r} has none."
         )
     run = run.select(*_ANSWER, "score").sort("query", "score", descending=[False, True], maintain_order=True)
     size, tied = pl.len().over("query"), pl.len().over("query", "score")
@@ -496,16 +509,16 @@ def _places(
 
 
 def _agrees(name: str, run: pl.DataFrame, places: pl.DataFrame, tasks: pl.DataFrame) -> None:
-    """Checks that the known answers stand in a list where their ranks say.
+    """Raises ValueError unless the ranks and a list agree on the places of the known answers.
 
     Args:
-        name: of the system.
-        run: its list, known answers among them.
-        places: of the unlabelled candidates of the list.
-        tasks: query, answer, low and high: the optimistic and the pessimistic rank of each known answer.
+        name: name of the system.
+        run: its list, including known answers.
+        places: places of the unlabelled candidates of the list.
+        tasks: query, answer, low and high (optimistic and pessimistic rank) of each known answer.
 
     Raises:
-        ValueError: if more than a hundredth do not.
+        ValueError: if they disagree on more than a hundredth of the known answers.
     """
     sizes = places.group_by("query").agg(size=pl.len())
     known = tasks.join(sizes, on="query").join(run.select(*_ANSWER, "score"), on=_ANSWER, how="left")
@@ -529,12 +542,12 @@ def _agrees(name: str, run: pl.DataFrame, places: pl.DataFrame, tasks: pl.DataFr
     raise ArgumentError(
         "lists",
         f"must list the known answers where the ranks have them: {name!r} ranks {answer!r} to {query!r} "
-        f"{low:,}, and its list {what} ({len(wrong):,} of {len(known):,} known answers).",
+        f"{low:,}, but its list {what} ({len(wrong):,} of {len(known):,} known answers).",
     )
 
 
 def _by_row(places: pl.DataFrame, at: pl.DataFrame, of: pl.Expr) -> Int[np.ndarray, "queries"]:
-    """An aggregate of the list of each query, 0 where it has none."""
+    """An aggregate of the list of each query; 0 for a query without a list."""
     found = places.group_by("query").agg(of.alias("of"))
     found = at.join(found, on="query", how="left", maintain_order="left")["of"]
     return found.fill_null(0).to_numpy().astype(np.int64)
@@ -543,7 +556,7 @@ def _by_row(places: pl.DataFrame, at: pl.DataFrame, of: pl.Expr) -> Int[np.ndarr
 def _padded(
     row: Int[np.ndarray, "n"], values: Int[np.ndarray, "*kinds n"], queries: int
 ) -> Int[np.ndarray, "*kinds queries most"]:
-    """Values of rows in increasing order, 0 where a query has no more."""
+    """Values by query, padded with 0; `row` is increasing."""
     counts = np.bincount(row, minlength=queries)
     place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     found = np.zeros((*values.shape[:-1], queries, int(counts.max(initial=0))), np.int64)

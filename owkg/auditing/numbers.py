@@ -1,4 +1,4 @@
-"""Numbers of missing answers, inferred from the numbers of known ones."""
+"""Numbers of missing answers, inferred from the numbers of known answers."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,44 +7,44 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from scipy import special
 
-# Numbers up to which each counts by itself; above, by steps of this share.
+# Each number up to this one is in the grid; above, the grid grows by this factor.
 _EACH = 64
 _STEP = 1.02
-# Rounds of the fit, and steps of expectation and maximisation in each.
+# Rounds of the fit, and steps of expectation and maximisation in each round.
 _ROUNDS = 12
 _STEPS = 40
 # Largest probability of going missing that is tried.
 _MOST = 0.995
-# Points of the normal distribution of missing rates over queries.
+# Number of points of the normal distribution of missing rates over queries.
 _POINTS = 9
-# Largest deviation of logits that is fitted, and halvings of the way to the end of its interval.
+# Largest standard deviation of logits that is fitted, and number of halvings of the way to an interval's end.
 _MOST_UNEVEN = 3.0
 _HALVINGS = 6
-# How often the standard deviation of log n is taken again from what it led to.
+# How often the standard deviation of log n is updated from the fit that it led to.
 _SPREADS = 2
-# Steps of the fit of each level of uneven rates; the highest logit of a level, and by how much levels rise.
+# Steps of the fit at each level of uneven rates; the highest logit of a level, and the step between levels.
 _UNEVEN_STEPS = 100
 _HIGHEST, _RISE = 12.0, 1.0
-# If rates rise with the number of answers: the first level that is tried, the share of what is wanted that is
-# enough, and by how much the standard deviation of log n is raised where there is less.
+# If rates rise with the number of answers: the first level that is tried, the share of the wanted missing
+# answers that is enough, and the factor on the standard deviation of log n if there are fewer.
 _LOWEST, _ENOUGH, _WIDER = -9.0, 0.7, 1.7
-# Levels that are tried between the last one with too few missing answers and the first with enough, and how
-# near they need to come: the numbers are then brought to what is wanted.
+# Number of levels that are tried between the last one with too few missing answers and the first one with
+# enough, and how near one must come. The numbers are then scaled to the wanted sum.
 _TRIES, _NEAR = 8, 0.01
-# Expected numbers up to which binomials are summed.
+# Expected number up to which binomials are summed exactly.
 _FEW = 40
 
 
 class Unevenness(NamedTuple):
     """How much the missing rate differs from query to query.
 
-    The logit of the rate of a query with n answers is a + deviation z + size log(n) / sd: z is standard
-    normal, and sd is the standard deviation of log n over the queries that are asked.
+    The logit of the rate of a query with n answers is a + deviation z + size log(n) / sd, where z is standard
+    normal and sd is the standard deviation of log n over the queries in the test.
 
     Attributes:
         deviation: standard deviation of the logits over queries of one size, at least 0.
-        size: change of the logit with one standard deviation of log n. Above 0, queries with more answers
-            miss a larger share of them.
+        size: change of the logit per standard deviation of log n. Above 0, queries with more answers miss a
+            larger share of them.
     """
 
     deviation: float = 0.0
@@ -52,17 +52,18 @@ class Unevenness(NamedTuple):
 
 
 EVEN = Unevenness()
-"""One missing rate for all queries."""
+"""Unevenness of 0: one missing rate for all queries."""
 
 
 class Missing(NamedTuple):
-    """How many answers are missing, given how many are known.
+    """Distribution of the number of missing answers, given the number of known answers.
 
     Attributes:
-        numbers: of missing answers, increasing from 0.
-        chance: of each of them, by number of known answers; rows sum to 1.
-        rate: probability that an answer is missing, of queries with and without known answers. Where rates
-            differ, the median over queries with as many answers as the mean one.
+        numbers: numbers of missing answers, [numbers], increasing from 0.
+        chance: probability of each number, by number of known answers, [counts, numbers]; rows sum to
+            1.
+        rate: probability that an answer is missing, over queries with and without known answers. If rates
+            differ, the median over queries with as many answers as the mean query.
     """
 
     numbers: Int64[np.ndarray, "numbers"]
@@ -79,17 +80,18 @@ def missing_numbers(
     """Posterior of the number of missing answers to a query.
 
     Each answer to a query is missing with the query's own rate, which differs from query to query as
-    `unevenness` says. So of a query with n answers, s are known: a mixture of binomials, and above 0,
-    because a query without known answers is not asked. The distribution of n over queries is fitted to the
-    known numbers without assuming its form (nonparametric maximum likelihood by EM; Laird 1978), and the
-    rates so that a share `sparsity` of all answers to the queries asked is missing. Where no distribution
-    does that, as with queries that all know one answer, the prior is flat.
+    `unevenness` states. So the number s of known answers of a query with n answers has a mixture of
+    binomials, restricted to s > 0 because a query without known answers is not in the test. The distribution
+    of n over queries is fitted to the known numbers without an assumption about its form (nonparametric
+    maximum likelihood by EM; Laird 1978). The rates are fitted so that a share `sparsity` of all answers to
+    the queries in the test is missing. If no distribution does that, for example because all queries have one
+    known answer, the prior is flat.
 
     Args:
-        counts: numbers of known answers, each once, at least 1.
-        queries: how many queries, or what share of them, have so many.
-        sparsity: in [0, 1).
-        unevenness: of the missing rates.
+        counts: numbers of known answers of a query, [counts], each once, at least 1.
+        queries: number or share of the queries with each number, [counts].
+        sparsity: share of the answers that is missing, in [0, 1).
+        unevenness: unevenness of the missing rates. Default: one rate for all queries.
 
     References:
         Laird (JASA 73, 1978), "Nonparametric maximum likelihood estimation of a mixing distribution".
@@ -103,25 +105,26 @@ def _fitted(counts_bytes: bytes, queries_bytes: bytes, sparsity: float, unevenne
     counts, queries = np.frombuffer(counts_bytes, np.int64), np.frombuffer(queries_bytes)
     if sparsity < 1e-5:
         return Missing(np.zeros(1, np.int64), np.ones((len(counts), 1)), 0.0)
-    # Large numbers of known answers that are close count as one.
+    # Large numbers of known answers that are close together count as one number.
     label = np.where(counts <= _EACH, counts, np.round(np.log(np.maximum(counts, 1)) / np.log(_STEP)) + 10**6)
     _, group = np.unique(label, return_inverse=True)
     share = np.bincount(group, queries)
     known = np.maximum(np.round(np.bincount(group, queries * counts) / share), 1).astype(np.int64)
     most = int(known.max() / (1 - sparsity) * 1.5 + 40 / (1 - sparsity))
     whole = _grid(1, most)
-    total = (queries * counts).sum() / (1 - sparsity)  # answers a query, known or missing
+    total = (queries * counts).sum() / (1 - sparsity)  # answers per query, known or missing
     wanted = total - (queries * counts).sum()
     if unevenness == EVEN:
         posterior, missing, rate = _even(known, share, whole, wanted, sparsity)
         found = 0.9 < missing / wanted < 1.1
     else:
         posterior, missing, rate = _uneven_fit(known, share, whole, wanted, sparsity, unevenness)
-        # The number that is missing may jump from one level of the rates to the next. Equal numbers of known
-        # answers say nothing of what goes with the number of answers.
+        # The number of missing answers may jump between neighbouring levels of the rates. If all queries have
+        # the same number of known answers, they do not show how rates change with the number of answers.
         found = 0.2 < missing / wanted < 5 and not (unevenness.size > 0 and len(known) == 1)
     if not found:
-        # Queries that all know one answer, say, are likeliest with nothing missing, whatever the rate.
+        # If all queries have one known answer, for example, the likelihood is largest with nothing missing at
+        # any rate.
         flat = _flat(known, share, wanted, most, unevenness.deviation)
         return flat._replace(chance=flat.chance[group])
     each = np.maximum(whole - known[:, None], 0) * (wanted / missing)
@@ -141,16 +144,17 @@ def fitted_unevenness(
 ) -> tuple[Unevenness, ...]:
     """Unevenness of missing rates by maximum likelihood, from queries whose answers are all known.
 
-    The number of missing answers is binomial with a rate of the query's own (`Unevenness`), given that one is
-    known at least. Each of the two deviations has an interval by its profile likelihood.
+    The number of missing answers is binomial with the query's own rate (`Unevenness`), given that at least
+    one answer is known. Each of the two deviations has an interval by its profile likelihood.
 
     Args:
-        missing: missing answers of each query.
-        whole: all its answers, more than `missing`.
-        level: of the intervals.
+        missing: number of missing answers of each query, [queries].
+        whole: number of all answers of each query, [queries], more than `missing`.
+        level: level of the intervals. Default 0.95.
 
     Returns:
-        The estimate, and the ends of the interval of each deviation with the other one at its estimate.
+        The estimate, then the ends of the interval of each deviation with the other deviation at its
+        estimate.
     """
     from scipy import optimize
 
@@ -184,7 +188,7 @@ def fitted_unevenness(
     allowed = best + special.chdtri(1, 1 - level) / 2
 
     def end(name: str, beyond: float) -> float:
-        """Where the likelihood falls below what is allowed, between the estimate and `beyond`."""
+        """Where the likelihood falls below the allowed one, between the estimate and `beyond`."""
         inside = found[name]
         if least(**{name: beyond})[0] <= allowed:
             return beyond
@@ -204,7 +208,7 @@ def fitted_unevenness(
 def _even(
     known: np.ndarray, share: np.ndarray, whole: np.ndarray, wanted: float, sparsity: float
 ) -> tuple[np.ndarray, float, float]:
-    """The posterior of the whole numbers under one rate, how many are missing then, and the rate."""
+    """Posterior of the whole numbers under one rate, how many answers are then missing, and the rate."""
     missing, rate, prior = wanted, sparsity, np.full(len(whole), 1 / len(whole))
     posterior = np.zeros((len(known), len(whole)))
     for _ in range(_ROUNDS):
@@ -232,7 +236,7 @@ def _uneven_fit(
     sparsity: float,
     unevenness: Unevenness,
 ) -> tuple[np.ndarray, float, float]:
-    """As `_even`, where rates differ: with the standard deviation of log n that the fit itself has."""
+    """`_even` for rates that differ, with a standard deviation of log n that agrees with the fit."""
     level = float(special.logit(sparsity))
     if not unevenness.size:
         return _uneven(known, share, whole, wanted, unevenness, 1.0, level)
@@ -244,13 +248,14 @@ def _uneven_fit(
             spread, level = _log_spread(fit[0], share, whole), float(special.logit(fit[2]))
             fit = _uneven(known, share, whole, wanted, unevenness, spread, level)
         return fit
-    # Known numbers are closer to each other than whole ones then, and as close as they are if one rate
-    # explains them: too close, where no level of the rates has as many missing.
+    # Known numbers are then closer to each other than whole numbers, so this first spread may be too small.
+    # It is, if no level of the rates gives enough missing answers.
     spread = max(spread, _log_spread(np.eye(len(known)), share, known))
     fit = _uneven(known, share, whole, wanted, unevenness, spread, _LOWEST)
     for _ in range(_SPREADS):
         enough = fit[1] > _ENOUGH * wanted
-        # Steps of half the way: the whole numbers of a wider spread may be less spread.
+        # Steps are half of the way on the log scale, because a wider assumed spread may give less spread
+        # numbers.
         spread = np.sqrt(_log_spread(fit[0], share, whole) * spread) if enough else _WIDER * spread
         again = _uneven(known, share, whole, wanted, unevenness, spread, _LOWEST)
         if not enough or again[1] > _ENOUGH * wanted:
@@ -267,11 +272,11 @@ def _uneven(
     spread: float,
     level: float,
 ) -> tuple[np.ndarray, float, float]:
-    """As `_even`, where rates differ: at the level of the rates at which as many are missing.
+    """`_even` for rates that differ, at the level of the rates that gives the wanted missing answers.
 
-    It is looked for from `level` on. If rates rise steeply with the number of answers, queries with more
-    answers may have fewer known ones, and the same numbers of known answers have several explanations: then
-    `level` is to be low, because the lowest one counts.
+    The search starts at `level`. If rates rise steeply with the number of answers, queries with more answers
+    may have fewer known ones, and the same numbers of known answers have several explanations. The lowest
+    level is then the right one, so `level` must be low.
     """
     z, weights = special.roots_hermitenorm(_POINTS if unevenness.deviation else 1)
     weights, among = weights / weights.sum(), _log_choose(whole, known[:, None])
@@ -283,7 +288,7 @@ def _uneven(
     def at(level: float) -> tuple[np.ndarray, float]:
         rates = np.clip(special.expit(level + apart), 1e-9, 1 - 1e-9)
         logs = [among + known[:, None] * np.log1p(-rate) + left * np.log(rate) for rate in rates]
-        # The scale of a row changes nothing, and probabilities of many answers are too small to be written.
+        # The scale of a row has no effect, and probabilities of many answers may underflow.
         most = np.max([log.max(1, keepdims=True) for log in logs], axis=0)
         likelihood = sum(weight * np.exp(log - most) for log, weight in zip(logs, weights, strict=True))
         asked = weights @ -np.expm1(whole * np.log(rates))
@@ -310,7 +315,8 @@ def _uneven(
     for _ in range(_TRIES):
         if not 0 < few < wanted < many or abs(missing - wanted) < _NEAR * wanted:
             break
-        # Logarithms of how many are missing are close to a line; no less than a tenth of the way.
+        # The logarithm of the number of missing answers is almost linear in the level; steps are at least a
+        # tenth.
         part = np.log(wanted / few) / np.log(many / few)
         middle = low + np.clip(part, 0.1, 0.9) * (high - low)
         tried, missing_there = at(middle)
@@ -331,10 +337,10 @@ def _log_spread(posterior: np.ndarray, share: np.ndarray, whole: np.ndarray) -> 
 
 
 def _flat(known: np.ndarray, share: np.ndarray, wanted: float, most: int, deviation: float) -> Missing:
-    """The posterior under a flat prior, with so many missing in all.
+    """Posterior under a flat prior, with the wanted number of missing answers in all.
 
-    Negative binomial of s + 1 successes, or where rates differ a mixture of these. Rates do not go with the
-    number of answers here, of which nothing is known.
+    It is a negative binomial with s + 1 successes, or a mixture of these if rates differ. Rates do not depend
+    on the number of answers here, because nothing is known of it.
     """
     odds, weights = np.ones(1), np.ones(1)
     if deviation:
@@ -353,7 +359,7 @@ def _flat(known: np.ndarray, share: np.ndarray, wanted: float, most: int, deviat
 
 
 def _grid(first: int, last: int) -> Int64[np.ndarray, "numbers"]:
-    """Whole numbers from `first` to the next at or above `last`: each one at first, then by equal shares."""
+    """Whole numbers from `first` to the first one at or above `last`: all at first, then by equal factors."""
     few = np.arange(first, _EACH + 1)
     steps = max(int(np.ceil(np.log(max(last, 1) / _EACH) / np.log(_STEP))), 0)
     more = np.round(_EACH * _STEP ** np.arange(1, steps + 1)).astype(np.int64)
@@ -364,14 +370,14 @@ def _grid(first: int, last: int) -> Int64[np.ndarray, "numbers"]:
 def expectations(
     values: Float64[np.ndarray, "kinds k"], last: int, chance: Float64[np.ndarray, "points"]
 ) -> Float64[np.ndarray, "kinds numbers points"]:
-    """E[values at k], k binomial of each number of the grid up to `last` and each chance.
+    """E[values at k], where k is binomial with each number of the grid up to `last` and each probability.
 
-    Exact where fewer than forty are expected, else by the normal distribution.
+    Exact if the expected k is at most 40, otherwise by the normal distribution.
 
     Args:
-        values: at k = 0, 1, ...; beyond, the last one.
+        values: values at k = 0, 1, ..., [kinds, k]; larger k have the last value.
         last: largest number.
-        chance: in [0, 1].
+        chance: probabilities, [points], in [0, 1].
     """
     n = _grid(0, last)[:, None]
     end = values.shape[1] - 1
@@ -380,7 +386,7 @@ def expectations(
     few = mean <= _FEW
     k = np.arange(3 * _FEW + 8)
     left, among = np.maximum(n - k, 0), _log_choose(n, k)
-    # Where 0 times a logarithm is 0; no probability is changed by more than rounding.
+    # Here 0 times a logarithm is 0; clipping changes no probability by more than rounding.
     certain = np.clip(chance, 1e-300, 1 - 2.0**-53)
     log_yes, log_no = np.log(certain)[:, None], np.log1p(-certain)[:, None]
     row, column = np.nonzero(few)
@@ -399,11 +405,11 @@ def expectations(
 
 
 def _binomial(k: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
-    """P(k of n), 0 where k is above n."""
+    """P(k of n); 0 where k is above n."""
     return np.exp(_log_choose(n, k) + special.xlogy(k, p) + special.xlog1py(np.maximum(n - k, 0), -p))
 
 
 def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """The logarithm of n over k, -infinity where k is above n."""
+    """Logarithm of n over k; -infinity where k is above n."""
     log = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(np.maximum(n - k, 0) + 1)
     return np.where(k <= n, log, -np.inf)

@@ -1,4 +1,4 @@
-"""Probability that one model is better than another on the full test, of sparsities and correlations."""
+"""Probability that one model is better than another on the full test, by sparsity and correlation."""
 
 from typing import Any, NamedTuple
 
@@ -12,9 +12,9 @@ from owkg.judge.significance import unseen_variance
 from owkg.rank_weights import RankWeight
 from owkg.stats.nested import NO_SEEDS, SeedSpread, nested
 
-# Errors beyond strengths 0 and 1 at which a value refutes a sparsity.
+# Number of standard errors beyond strengths 0 and 1 at which a value is impossible under a sparsity.
 _REFUTED = 2.0
-# Errors this small are rounding.
+# Errors smaller than this are rounding.
 _LEAST = 1e-6
 
 
@@ -22,14 +22,13 @@ class Observed(NamedTuple):
     """One metric of several systems on the same queries.
 
     Attributes:
-        value: of each system.
+        value: value of each system.
         sampling: covariance of the values over samples of queries.
-        answers: the known answers of the queries.
-        freedom: degrees of freedom of `sampling`: effective queries (Kish) less one.
-        unseen: variance that a difference of two systems has beside: queries that were not drawn may differ
-            where these do not. Of all systems, or of each.
-        spread: what the seeds of each system add to the variance of its value, [systems]; None of single
-            seeds.
+        answers: known answers of the queries.
+        freedom: degrees of freedom of `sampling`: effective queries (Kish) minus one.
+        unseen: additional variance of the difference of two systems, because queries that were not drawn may
+            differ where the drawn ones do not. One number for all systems, or one for each.
+        spread: variance that the seeds of each system add to its value, [systems]; None for single seeds.
     """
 
     value: Float64[np.ndarray, "systems"]
@@ -47,17 +46,17 @@ class Observed(NamedTuple):
 
 
 class Full(NamedTuple):
-    """The full-test metric implied, at each sparsity and correlation of a grid; NaN where none is possible.
+    """Implied full-test metric at each sparsity and correlation of a grid; NaN where the value is impossible.
 
     Attributes:
-        strength: implied by the value; that of the end (`Extended`) where the value is beyond it within its
-            error.
-        full: its full-test metric; with a sparsity of 0, the value itself.
-        slope: change of `full` by change of the value.
+        strength: strength that the value implies. A value beyond the last strength (`Extended`) by no more
+            than its error has the last strength.
+        full: full-test metric of that strength; at a sparsity of 0, the value itself.
+        slope: change of `full` per change of the value.
         inside: whether some strength gives the value itself.
-        chance: the full-test metric of strength 0.
-        best: that of strength 1.
-        reached: `full`, and where the value is impossible the full-test metric of the end that is nearest.
+        chance: full-test metric of strength 0.
+        best: full-test metric of strength 1.
+        reached: `full`, or where the value is impossible, the full-test metric of the nearest strength.
     """
 
     strength: Float64[np.ndarray, "systems sparsities correlations"]
@@ -76,9 +75,9 @@ def observed(
     spread: SeedSpread | None = None,
     seeds: int | Int64[np.ndarray, "systems"] = 1,
 ) -> Observed:
-    """A metric sum(value) / sum(weight) of each system, its covariance over queries, and what seeds add.
+    """Metric sum(value) / sum(weight) of each system, its covariance over queries, and variance over seeds.
 
-    The covariance is that of a ratio of means (Cochran 1977, section 6.4).
+    The covariance is the covariance of a ratio of means (Cochran 1977, section 6.4).
     """
     total, queries = weight.sum(), len(weight)
     mean = value.sum(1) / total
@@ -98,8 +97,9 @@ def observed(
 def _errors(seen: Observed) -> Float64[np.ndarray, "systems"]:
     """Standard errors of the values over queries.
 
-    Queries that all read the same do not scatter, and other queries may: then that of a tenth of one more at
-    each end of the scale, which intervals add as well (`owkg.stats.interval`).
+    If all queries have the same value, they do not scatter, but other queries may. The variance is then
+    computed from a tenth of one more query at each end of the scale, which intervals add as well
+    (`owkg.stats.interval`).
     """
     variance, value = seen.errors[0] ** 2, seen.value
     least = 0.1 * (value**2 + (1 - value) ** 2) / (seen.freedom + 1.2) ** 2
@@ -113,17 +113,17 @@ def full_metrics(
     sparsity: Float64[np.ndarray, "sparsities"],
     correlation: Float64[np.ndarray, "correlations"],
 ) -> Full:
-    """The full-test metric that each system's value implies.
+    """Full-test metric that each system's value implies.
 
-    A value somewhat beyond what the last strength gives, as sampling and the model's error bring about, has
-    that strength; one that is further off refutes the sparsity, and has none.
+    A value slightly beyond the value of the last strength, as sampling and the error of the model may give,
+    has the last strength. A value further away is impossible under the sparsity and implies no strength.
 
     Args:
-        name: of the metric.
-        metric: a plain mean of a rank weight.
-        seen: the values.
-        sparsity: in [0, 1); 0 says that the test is full.
-        correlation: of being missing and being found.
+        name: name of the metric.
+        metric: rank weight whose plain mean the metric is.
+        seen: observed values.
+        sparsity: sparsities in [0, 1), [sparsities]; 0 means that the test is full.
+        correlation: correlations of being missing and being found, [correlations].
     """
     error = _errors(seen)
     values = np.stack([seen.value, seen.value - error, seen.value + error])
@@ -133,8 +133,8 @@ def full_metrics(
     span, strength = best - chance, implied.strength
     error = error[:, None, None]
     slope = np.maximum(strength[0] - strength[1], strength[2] - strength[0]) / error * span
-    # The full metric changes with strength by no less than the sparse one.
-    # An error that is extrapolated would refute nothing.
+    # The full metric changes with strength no less than the sparse one. The error is not extrapolated here,
+    # because no value would then be impossible.
     missing = np.minimum(missing_answers(seen.answers, sparsity[:, None]), most_missing(name))
     model = full_error(name, missing, 0.5) / np.maximum(slope, 1)
     beyond, zero = implied.beyond[0], (sparsity == 0)[:, None]
@@ -155,18 +155,19 @@ def full_intervals(
     level: float,
     limits: Float64[np.ndarray, "systems 2"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high) of each `full`: the interval of the value and the error of the model together.
+    """Intervals (low, high) of each `full`, from the interval of the value and the error of the model.
 
-    The distances of both limits from the value are carried over by the slope, and added to the error of the
-    model as squares (Zou and Donner 2008): with nothing missing the interval is that of the value.
+    The distances of both limits from the value are multiplied by the slope, and combined with the error of
+    the model as a root of summed squares (Zou and Donner 2008). With nothing missing, the result is the
+    interval of the value.
 
     Args:
-        name: of the metric.
-        seen: the values.
-        full: of `full_metrics`.
-        sparsity: of the grid.
-        level: of the intervals.
-        limits: (low, high) of each value at this level.
+        name: name of the metric.
+        seen: observed values.
+        full: implied metrics, as returned by `full_metrics`.
+        sparsity: sparsities of the grid.
+        level: level of the intervals.
+        limits: (low, high) of each value at this level, [systems, 2].
 
     References:
         Zou and Donner (Statistics in Medicine 27, 2008), "Construction of confidence limits about effect
@@ -175,7 +176,7 @@ def full_intervals(
     model = full_error(name, missing_answers(seen.answers, sparsity[:, None]), full.full)
     model = special.ndtri((1 + level) / 2) * model
     below, above = (full.slope * np.abs(seen.value - limits[:, i])[:, None, None] for i in range(2))
-    # Below chance is what is observed alone: no strength gives it.
+    # Only an observed value can be below chance: no strength gives it.
     bottom = np.where(sparsity[:, None] == 0, min(full.chance, 0.0), full.chance)
     low, high = full.full - np.hypot(model, below), full.full + np.hypot(model, above)
     return np.clip(low, bottom, full.best), np.clip(high, bottom, full.best)
@@ -189,23 +190,23 @@ def full_ranges(
     level: float,
     limits: Float64[np.ndarray, "systems 2"],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(low, high): the lowest and the highest end of full-test intervals over kinds of unevenness.
+    """Lowest and highest ends of full-test intervals over kinds of unevenness.
 
-    NaN where the value is impossible under each of them.
+    NaN where the value is impossible under every kind of unevenness.
 
     Args:
-        name: of the metric.
-        each: the values, under each unevenness.
-        fulls: of `full_metrics`, of each.
-        sparsity: of the grid.
-        level: of the intervals.
-        limits: (low, high) of each value at this level.
+        name: name of the metric.
+        each: observed values under each unevenness.
+        fulls: implied metrics under each unevenness, as returned by `full_metrics`.
+        sparsity: sparsities of the grid.
+        level: level of the intervals.
+        limits: (low, high) of each value at this level, [systems, 2].
     """
     possible = np.any([np.isfinite(full.full) for full in fulls], axis=0)
     low, high = np.full((2, *possible.shape), np.nan)
     for seen, full in zip(each, fulls, strict=True):
         ends = full_intervals(name, seen, full, sparsity, level, limits)
-        # On the way from an unevenness that is impossible to one that is possible lies the end.
+        # The end lies between an unevenness that is impossible and one that is possible.
         below, above = (np.where(np.isfinite(end), end, full.reached) for end in ends)
         low, high = np.fmin(low, below), np.fmax(high, above)
     return np.where(possible, low, np.nan), np.where(possible, high, np.nan)
@@ -219,17 +220,18 @@ def probabilities(
     full: tuple[np.ndarray, np.ndarray],
     slope: tuple[np.ndarray, np.ndarray],
 ) -> np.ndarray:
-    """P(the first has the larger full-test metric), of pairs of systems.
+    """Probability that the first system of each pair has the larger full-test metric.
 
-    Under a flat prior: the difference of the implied metrics over its error, of queries and of the model.
-    Where both are at their best, neither is better: one half.
+    The prior is flat, and the probability follows from the difference of the implied metrics and its error
+    over queries and of the model. If both systems are at their best, neither is better, and it is one half.
 
     Args:
-        name: of the metric.
-        seen: the values.
-        sparsity: of the grid.
-        pairs: the first and the second system of each.
-        full, slope: of the first and of the second, [pairs, sparsities, *correlations], to broadcast.
+        name: name of the metric.
+        seen: observed values.
+        sparsity: sparsities of the grid.
+        pairs: indices of the first and of the second system of each pair.
+        full, slope: values for the first and for the second, [pairs, sparsities, *correlations]; they
+            broadcast.
 
     Returns:
         [pairs, sparsities, *correlations]; NaN where a correlation is not feasible.
@@ -257,7 +259,7 @@ def probabilities(
 def breaking_sparsity(
     sparsity: Float64[np.ndarray, "sparsities"], least: Float64[np.ndarray, "pairs sparsities"], level: float
 ) -> Float64[np.ndarray, "pairs"]:
-    """The smallest sparsity at which a probability falls below a level; NaN if none of the grid."""
+    """Smallest sparsity at which a probability falls below a level; NaN if it never does on the grid."""
     below = ~(least >= level)
     at = below.argmax(1)
     rows = np.arange(len(least))
@@ -277,15 +279,15 @@ def breaking_correlation(
     own: Float64[np.ndarray, "own"],
     correlation: Float64[np.ndarray, "correlations"],
 ) -> Float64[np.ndarray, "pairs"]:
-    """The correlation of the second less that of the first at which their full metrics are equal, at least.
+    """Least difference of correlations, second minus first, at which the full metrics of a pair are equal.
 
     Args:
-        first, second: full metrics, larger is better, at each correlation; NaN where there is none.
-        own, correlation: these correlations, increasing.
+        first, second: full metrics at each correlation, of which larger is better; NaN where there is none.
+        own, correlation: correlations of the first and of the second, increasing.
 
     Returns:
-        The least over all sparsities and correlations of the first, at least 0; NaN where none makes them
-        equal.
+        The least difference over all sparsities and correlations of the first, at least 0, [pairs]; NaN if no
+        difference makes them equal.
     """
     best = np.full(len(first), np.inf)
     for i, rho in enumerate(own):

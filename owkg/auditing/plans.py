@@ -1,4 +1,4 @@
-"""What further judgements would show: widths of intervals by design, before anything is judged."""
+"""Plans of further judgements: expected widths of intervals by design, before anything is judged."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,7 +14,7 @@ from owkg.judge.schema import QRELS
 from owkg.kg import KnowledgeGraph, known_splits
 
 DEPTH = 10
-"""The depth of a pool to judge, where lists are so long."""
+"""Depth of the pool to judge; shorter lists give a shallower pool."""
 _QUERIES, _CANDIDATES = (50, 100, 200), (100, 400, 1600)
 _PAIR = ["query", "answer"]
 
@@ -27,19 +27,19 @@ def judging_plans(
     metrics: Sequence[str],
     ci: float,
 ) -> tuple[pl.DataFrame, int]:
-    """Expected widths of intervals from judgements that would be drawn, and the depth of the pool.
+    """Expected widths of intervals from judgements of a random draw, and the depth of the pool.
 
     Args:
-        ready: the systems.
-        lists: of each system; what train and valid know leaves them.
-        graph: whose facts are known.
-        labels: what is judged already; None: nothing.
-        metrics: of the audit, means over answers; those that judged lists can answer are planned for, and RR
-            and P at the depth of the pool, which prefixes and single candidates answer.
+        ready: ranks of the systems.
+        lists: list of each system; answers known from train and valid are removed.
+        graph: graph whose facts are known.
+        labels: judgements so far; None if there are none.
+        metrics: metrics of the audit, means over answers. Plans cover the metrics that judged lists can give,
+            and RR and P at the depth of the pool, for which drawn prefixes and single candidates suffice.
         ci: level of the intervals.
 
     Returns:
-        Columns of `owkg.estimation.plan`; no rows where nothing is left to judge. And the depth.
+        (table with columns of `owkg.estimation.plan`, empty if nothing is left to judge; depth of the pool).
     """
     depth = min(DEPTH, ready.depth or DEPTH)
     asked, queries = ready.answers(), ready.queries.select("query")
@@ -59,13 +59,13 @@ def judging_plans(
         return pl.DataFrame(schema=PLANS), depth
     names = [*(name for name in metrics if _answered(name, depth)), f"RR@{depth}", f"P@{depth}"]
     frame = plan(people, free_proxy(people), names, ci=ci, queries=_QUERIES, candidates=_CANDIDATES)
-    # The cheapest design of each metric alone.
+    # Whole queries only for metrics without a cheaper design.
     best = pl.col("unit").is_in(["prefixes", "candidates"]).any().over("metric")
     return frame.filter((pl.col("unit") != "queries") | ~best).select(list(PLANS)), depth
 
 
 def _answered(name: str, depth: int) -> bool:
-    """Whether judged lists answer a metric."""
+    """Whether judged lists can give a metric."""
     try:
         measure(name, depth)
     except ArgumentError:

@@ -1,4 +1,4 @@
-"""What an audit found, as frames, with the assumptions that it rests on."""
+"""Result of an audit as frames, with the assumptions that it rests on."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -164,61 +164,62 @@ VERDICTS = (
     TURNED,
     CONTRADICTED,
 )
-"""Of a pair; docs/understand/audit.md defines them."""
+"""Verdicts on a pair; docs/understand/audit.md defines them."""
 
 _CLAIMS = {HOLDS: 2, HOLDS_IN_RANGE: 1, REVERSED_IN_RANGE: 1}
 _OBSERVED = (TURNED, CONTRADICTED)
 
 
 def no_stronger(verdict: str, other: str) -> bool:
-    """Whether a verdict claims no more than another one, which has more judgements or statements.
+    """Whether a verdict claims no more than another verdict, which has more judgements or statements.
 
-    A verdict counts by what it claims without an assumption that nobody stated: most if the order holds
-    whatever is missing, less if it holds or is reversed under the stated range, nothing otherwise. What holds
-    *if* something that nobody stated is so claims nothing, and so is no stronger than open. What judging
-    shows about its own answers overrides whatever was claimed before.
+    A verdict counts by its claim without assumptions that the user did not state: most if the order holds
+    whatever is missing, less if it holds or is reversed under the stated range, nothing otherwise. A verdict
+    that holds *if* something unstated is true claims nothing, so it is no stronger than open. A verdict from
+    the judged answers themselves overrides earlier claims.
     """
     return other in _OBSERVED or _CLAIMS.get(verdict, 0) <= _CLAIMS.get(other, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What may be concluded from ranks on an incomplete graph.
+    """Conclusions from ranks on an incomplete graph.
 
     Attributes:
-        models: of each model and metric its value with interval over queries; and of the stated sparsities
-            and correlations the strength and the full-test metric implied, in the middle of the box and the
-            ends over it, and the share of the box that the value refutes. These are null where nothing is
-            stated or judgements show no more than a lower bound, or where the value refutes it. Best first.
-        pairs: of each pair, the better one first: the observed difference (above 0 where the first is better,
-            also by a metric that is better small) and its test; how many missing answers turn it (`certified`
-            is null where none do, `demonstrated` where none are shown); the smallest and largest probability
-            over the box that the first is better on the full test; the least sparsity and the least
-            difference of correlations that break it, null where none of the grid does; queries needed;
-            verdict.
-        grid: the strength and full-test metric implied at each sparsity of a grid, at the middle of the
-            correlations that are stated (0 where none are), with intervals.
-        box: of each pair, the probability that the first is better on the full test, at each sparsity of the
-            grid and difference of correlations, second less first; null where none such is feasible.
-        facts: answers that, were they true, turn the order of a pair: a sheet to judge first.
-        power: of each pair, how likely so many queries would show the wrong order, if what is observed
-            were the truth.
-        weights: of each pair, the queries that usual metrics and the best weight of each focus require to
-            show that the first is ahead (`best_weight_of`); `held_out` of a weight is on queries that it was
-            not fitted on. Null where the second is ahead.
-        judged: of each system, side and category, and of all together (null), what judgements say of the
-            sparsity and of who finds the missing answers; empty without judgements.
-        plans: what further judgements would show: of a metric, a design (`unit`) and a number of drawn units
-            (`count`), the expected widths of 95 % intervals of the completely judged pool, medians over
-            systems and over pairs, with judgements and hours. Empty without lists and a graph.
-        assumptions: what the numbers rest on: `sparsity` and `correlation` ([low, high] or null),
-            `sparsity_at_least` (what judging found, where it is no more than a lower bound; else null),
+        models: one row for each model and metric, best first: its value with an interval over queries; the
+            strength and the full-test metric that it implies in the middle of the stated range, with their
+            ends over the range; and the share of the range under which the value is impossible (`refuted`).
+            Implied numbers are null if no sparsity is stated, if judgements show only a lower bound, or if
+            the value is impossible.
+        pairs: one row for each pair, the better model first: the observed difference (above 0 if the first is
+            better, also for a metric of which smaller is better) and its test; `certified`, a lower bound of
+            the missing answers that reverse the order (null if no number does); `demonstrated`, the size of
+            an example found that reverses it (null if none was found); the smallest and largest probability
+            over the stated range that the first is better on the full test; the least sparsity and the least
+            difference of correlations that break the order (null if none of the grid does); the queries
+            required; the verdict.
+        grid: strength and full-test metric implied at each sparsity of a grid, with intervals, at the middle
+            of the stated correlations (0 by default).
+        box: probability that the first of each pair is better on the full test, at each sparsity of the grid
+            and difference of correlations, second minus first; null where it is not feasible.
+        facts: answers that would reverse the order of a pair if they were true: a sheet to judge first.
+        power: probability that so many queries show the wrong order of a pair, if the observed difference is
+            the true one.
+        weights: queries that usual metrics and the best weight of each focus require to show that the first
+            of each pair is ahead (`best_weight_of`). `held_out` scores a weight on queries that it was not
+            fitted on. Null where the second is ahead.
+        judged: estimates from judgements for each system, by side and category and for all together (null):
+            the sparsity, and how often the system finds missing answers. Empty without judgements.
+        plans: expected results of further judgements: for a metric, a design (`unit`) and a number of drawn
+            units (`count`), the expected widths of intervals of the completely judged pool (medians over
+            systems and over pairs), and the judgements and hours. Empty without lists and a graph.
+        assumptions: assumptions by name: `sparsity` and `correlation` ([low, high] or null),
+            `sparsity_at_least` (from judging, if it gives only a lower bound; otherwise null),
             `sparsity_from`, `correlation_from`, `unevenness` ([low, high] of the deviations of the logits of
-            missing rates), `unevenness_from`, `design` (of the judgements that are estimated from, or
-            null), `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`,
-            `lists` (depth or null), `plan` (depth of the pool of `plans`, or null),
-            `judged_labels` ([found answers, candidates that can be none] or null),
-            `calibration`, `versions`, `notes` (sentences).
+            missing rates), `unevenness_from`, `design` (of the judgements used for estimates, or null),
+            `level`, `average`, `ties`, `filtered`, `candidates`, `queries`, `answers`, `lists` (depth or
+            null), `plan` (depth of the pool of `plans`, or null), `judged_labels` ([found answers, ruled-out
+            candidates] or null), `calibration`, `versions`, `notes` (sentences).
     """
 
     models: pl.DataFrame
@@ -233,7 +234,7 @@ class Audit:
     assumptions: dict[str, Any]
 
     def items(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        """(name, frame) of each table."""
+        """Name and frame of each table."""
         names = ("models", "pairs", "grid", "box", "facts", "power", "weights", "judged", "plans")
         return ((name, getattr(self, name)) for name in names)
 
@@ -245,9 +246,9 @@ class Audit:
         average: str | None = None,
         pair: tuple[str, str] | None = None,
     ) -> "matplotlib.figure.Figure":
-        """The figure of the audit: leaderboard, implied values by sparsity, and the map of a pair.
+        """Figure of the audit: leaderboard, implied values by sparsity, and the map of a pair.
 
-        Args and errors are those of `owkg.plots.audit_figure`; by default all parts are drawn.
+        Arguments and errors are the same as in `owkg.plots.audit_figure`. By default all parts are drawn.
         """
         from owkg.plots.audits import PARTS, audit_figure
 
@@ -255,7 +256,7 @@ class Audit:
         return audit_figure(self, parts=chosen, metric=metric, average=average, pair=pair)
 
     def payload(self) -> dict[str, Any]:
-        """Models, pairs, judgements and assumptions as JSON holds them."""
+        """Models, pairs, judgements, plans and assumptions as JSON holds them."""
         return {
             "models": [
                 {name: row[name] for name in ("model", "metric", "average", "value", "ci_low", "ci_high")}
@@ -295,12 +296,12 @@ class Audit:
 
 
 def metric_name(metric: str, average: str) -> str:
-    """The name of the mean of a metric over answers, or over queries of the mean of each."""
+    """Name of a metric averaged over answers, or over queries of each query's mean."""
     return f"query-averaged {metric}" if average == "queries" else metric
 
 
 def verdict_in_words(verdict: str, refuted: float) -> str:
-    """A verdict, and of one on a range, which share of the range the values do not allow."""
+    """Verdict, with the share of the stated range under which the values are impossible."""
     of_range = verdict in VERDICTS[1:5] and refuted > 0
     return f"{verdict}, {refuted:.0%} of the range impossible" if of_range else verdict
 

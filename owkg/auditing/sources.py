@@ -1,4 +1,4 @@
-"""What an audit reads: the rank tables of systems, and their lists."""
+"""Input of an audit: the rank tables of systems, and their lists."""
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
@@ -21,7 +21,7 @@ from owkg.ranks.files import holds_ranks
 from owkg.ranks.reading import PLAIN, TableReading
 
 Lists = Mapping[str, Any] | Iterable[str | PathLike[str]] | str | PathLike[str] | pl.DataFrame
-"""Runs of systems: by name, frames or files; or the paths of runs, or one frame with a column model."""
+"""Runs of systems: frames or files by name, paths of runs, or one frame with a column model."""
 
 
 def systems_of(
@@ -31,13 +31,14 @@ def systems_of(
     ties: str | None,
     reading: TableReading = PLAIN,
 ) -> tuple[dict[str, RankTable], str, dict[str, pl.DataFrame] | None]:
-    """The filtered rank tables of systems, the tie rule, and the lists of systems that list every candidate.
+    """Filtered rank tables of systems, the tie rule, and the lists of systems that list every candidate.
 
-    TREC runs without a graph must list every candidate: they are their own lists. Else these are None.
+    TREC runs without a graph must list every candidate, so that they are their own lists. Otherwise the lists
+    are None.
 
     Raises:
-        ValueError: naming the argument or the file, if a table is malformed or not filtered, or a run is
-            not whole.
+        ValueError: naming the argument or the file, if a table is malformed or not filtered, or a run does
+            not list every candidate.
     """
     runs = None
     if isinstance(systems, Iterable) and not isinstance(systems, str | pl.DataFrame):
@@ -48,9 +49,9 @@ def systems_of(
         files = [(name, of) for name, of in sources if isinstance(of, Path) and _is_run(of)]
         if files and graph is None:
             if reading.said and len(files) == len(sources):
-                raise ArgumentError(reading.said, "is of rank tables, and every system is a TREC run.")
+                raise ArgumentError(reading.said, "applies to rank tables, but every system is a TREC run.")
             if len(files) < len(sources):
-                raise ArgumentError("graph", "must be given where TREC runs stand beside rank tables.")
+                raise ArgumentError("graph", "must be given with both TREC runs and rank tables.")
             tables: Mapping[str, Any]
             tables, runs = _whole_runs(files, qrels)
             systems, qrels = tables, None
@@ -59,16 +60,16 @@ def systems_of(
         if "filtered" in table.frame.columns and not table.frame["filtered"].all():
             raise ArgumentError(
                 "systems",
-                f"must hold filtered ranks; those of {name!r} are raw: known answers stand in the way.",
+                f"must hold filtered ranks, but the ranks of {name!r} are raw: they count known answers.",
             )
         if "weight" in table.frame.columns and (table.frame["weight"] != 1).any():
             raise ArgumentError(
-                "systems", f"must not be weighted: numbers of answers are counted; {name!r} has weights."
+                "systems", f"must not be weighted, because answers are counted, but {name!r} has weights."
             )
         if (bad := table.frame["side"].cast(pl.String).is_in(["head", "tail"]).not_()).any():
             raise ArgumentError(
                 "systems",
-                f"must rank heads and tails alone; {name!r} ranks {table.frame['side'].filter(bad)[0]}s.",
+                f"must rank only heads and tails, but {name!r} ranks {table.frame['side'].filter(bad)[0]}s.",
             )
     return sets[0].tables, tie_rule(ties, sets), runs
 
@@ -80,7 +81,7 @@ def _is_run(path: Path) -> bool:
 def _whole_runs(
     files: list[tuple[str | None, Path]], qrels: Qrels | None
 ) -> tuple[dict[str, RankTable], dict[str, pl.DataFrame]]:
-    """The rank tables of runs that list every candidate, and the runs, by system."""
+    """Rank tables of runs that list every candidate, and the runs, by system."""
     if not isinstance(qrels, str | PathLike) or not Path(qrels).is_file():
         raise ArgumentError("qrels", "must be a file that says which answers are relevant, for TREC runs.")
     ranked: list[dict[str, pl.DataFrame]] = []
@@ -91,12 +92,12 @@ def _whole_runs(
         shortest = run.group_by("tag", "query").agg(pl.len())["len"].min()
         if isinstance(shortest, int) and 2 * shortest < size:
             raise ValueError(
-                f"{path}: lists {shortest:,} of {size:,} answers to some query: `graph` must say what the "
-                "candidates are."
+                f"{path}: lists {shortest:,} of {size:,} answers to some query, so `graph` must be given to "
+                "define the candidates."
             )
         named = pl.concat([run["answer"], run["entity"]]).n_unique()
         table, notes = ranks_from_run(path, qrels=qrels, num_entities=named)
-        # What no query lists, such as a topic, is a candidate of none.
+        # An entity that no query lists, such as a topic, is not a candidate.
         table = table.with_columns(pl.col("candidates") - (named - size))
         if lacking := [note for note in notes if "not retrieved" in note or "not in the run" in note]:
             raise ValueError(f"{path}: {lacking[0]}; without `graph` a run must list every candidate.")
@@ -116,10 +117,10 @@ def _whole_runs(
 
 
 def lists_of(lists: Lists, systems: tuple[str, ...]) -> tuple[dict[str, pl.DataFrame], str]:
-    """The run of each system, and a note where they are taken in the order of the systems.
+    """Run of each system, and a note if the runs are matched to the systems by order.
 
-    Runs are told apart by their model (the tag of a TREC run, or the file where several files have one tag).
-    Where none is called as a system is, and there are as many, they are in the order of the systems.
+    The name of a run is its model (the tag of a TREC run, or the file if several files have one tag). If no
+    run has the name of a system, and there are as many runs as systems, they are matched by order.
 
     Raises:
         ValueError: naming the system without a list.
@@ -136,11 +137,11 @@ def lists_of(lists: Lists, systems: tuple[str, ...]) -> tuple[dict[str, pl.DataF
     placed = ""
     if len(frames) == len(systems) and not set(frames) & set(systems):
         pairs = ", ".join(f"{name} has {of!r}" for name, of in zip(systems, frames, strict=True))
-        placed = f"no list is called as a system is: lists are taken in the order of the systems: {pairs}."
+        placed = f"no list has the name of a system, so lists are matched to systems by order: {pairs}."
         frames = dict(zip(systems, frames.values(), strict=True))
     if lacking := [name for name in systems if name not in frames]:
         raise ArgumentError(
-            "lists", f"must be of every system, and there is none of {lacking[0]!r}: {', '.join(frames)}."
+            "lists", f"must include a list of {lacking[0]!r}, got lists of {', '.join(frames)}."
         )
     return {name: frames[name] for name in systems}, placed
 

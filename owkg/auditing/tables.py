@@ -1,4 +1,4 @@
-"""The tables of an audit, of one metric and one average."""
+"""Tables of an audit, for one metric and one average."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -26,41 +26,41 @@ from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 from owkg.stats.interval import BoundedMean, intervals
 
-# Columns of models that rest on the stated sparsity.
+# Columns of `models` that depend on the stated sparsity.
 _IMPLIED = tuple(f"{of}{end}" for of in ("strength", "full") for end in ("", "_low", "_high"))
 
 AVERAGES = ("answers", "queries")
-"""Over what a metric is a mean: all answers (micro), or queries of the mean of each (query-averaged)."""
+"""Averages of a metric: over all answers (micro), or over queries of each query's mean (query-averaged)."""
 
-# Sparsities of the grid; every other one is shown.
+# Sparsities of the grid; tables show every other one.
 _SPARSITIES = np.round(np.arange(0, 0.951, 0.05), 2)
 _SHOWN = slice(0, 19, 2)
-# The largest of these.
+# Largest sparsity that tables show.
 LARGEST = float(_SPARSITIES[_SHOWN][-1])
-# Correlations and differences of them that are tried.
+# Correlations, and differences of correlations, that are tried.
 _CORRELATIONS = np.round(np.arange(-0.6, 0.601, 0.05), 2)
 # Largest sparsity and correlation that are tried.
 LIMITS = float(_SPARSITIES[-1]), float(_CORRELATIONS[-1])
-# Distance of the points of a stated interval.
+# Distance between points of a stated range.
 _STEP = 0.05
-# Queries of the power curve.
+# Numbers of queries of the power curve.
 _QUERIES = np.unique(np.geomspace(30, 100_000, 36).round().astype(int))
-# Tolerated probability of the wrong order, of required queries.
+# Tolerated probability of the wrong order for required queries.
 _WRONG = 0.05
 
 
 UNEVEN = (0.0, 1.5)
-"""The range of unevenness where none is stated: the one on which intervals were measured."""
+"""Default range of unevenness: the range on which intervals were measured."""
 
-# Distance of the points of a range of unevenness.
+# Distance between points of a range of unevenness.
 _UNEVEN_STEP = 0.75
 
 
 def unevenness_points(low: float, high: float) -> tuple[Unevenness, ...]:
     """Kinds of unevenness within a range: rates that differ at random, or rise or fall with the answers.
 
-    The first is the middle of the range, at random. As in `points_of`, a range within another one has its
-    points, up to its own ends and middle.
+    The first kind is the middle of the range, at random. As in `points_of`, a range has all points of a
+    larger range that lie in it, in addition to its own ends and middle.
     """
     steps = np.arange(np.ceil(low / _UNEVEN_STEP), np.floor(high / _UNEVEN_STEP) + 1) * _UNEVEN_STEP
     values = ((low + high) / 2, low, high, *steps.tolist())
@@ -73,20 +73,20 @@ GIVEN = "given"
 
 
 class Box(NamedTuple):
-    """What is stated of the missing facts.
+    """Assumptions about the missing facts: the stated range.
 
     Attributes:
-        sparsity: (low, high), or None: a lower bound does not close a box.
-        correlation: (low, high) of each system, or None where nothing is stated and 0 stands.
-        source: where "sparsity" and "correlation" are from: `GIVEN`, perhaps with more, or in words; None
-            where nothing is.
-        found: (low, high) of the sparsity if no more is missing than judging found; None where nothing is
-            judged, or `sparsity` is there.
-        unevenness: of the missing rates of queries, the middle of its range first.
-        num_found: missing answers to the queries of the test that judging found.
-        limit: of the sparsity, the lowest that judgements allow; 0 without any.
+        sparsity: (low, high); None if nothing is stated, also if judging gives a lower bound.
+        correlation: (low, high) of each system; None if nothing is stated, which means 0.
+        source: sources of "sparsity" and "correlation": `GIVEN`, perhaps with more, or words; None if there
+            is no source.
+        found: (low, high) of the sparsity if no more is missing than judging found; None if nothing is judged
+            or `sparsity` is known.
+        unevenness: kinds of unevenness of the missing rates, the middle of the range first.
+        num_found: number of missing answers to the queries of the test that judging found.
+        limit: lowest sparsity that judgements allow; 0 without judgements.
+        unused: reason why drawn judgements are used only as labels, as a sentence; "" otherwise.
         contradicted: whether a drawn pool shows a sparsity above the stated range.
-        unused: in a sentence, why judgements that were drawn give nothing but labels; "" where they do.
     """
 
     sparsity: tuple[float, float] | None
@@ -100,22 +100,22 @@ class Box(NamedTuple):
     contradicted: bool = False
 
     def each(self, seen: order.Observed) -> list[order.Observed]:
-        """What is observed, under each unevenness."""
+        """Observed values under each unevenness."""
         answers = seen.answers
         return [seen._replace(answers=answers._replace(unevenness=one)) for one in self.unevenness]
 
     def correlations(self, system: str) -> np.ndarray:
-        """Points of the interval of a system."""
+        """Points of a system's range of correlations."""
         if self.correlation is None:
             return np.zeros(1)
         return points_of(*self.correlation[system])
 
 
 def points_of(low: float, high: float) -> Float64[np.ndarray, "points"]:
-    """Points of an interval: the multiples of `_STEP` in it, its ends and its middle.
+    """Points of a range: the multiples of `_STEP` in it, its ends and its middle.
 
-    An interval within another one has its points, up to its own ends and middle: a larger box is not
-    less wide for having been looked at more coarsely.
+    A range has all points of a larger range that lie in it, in addition to its own ends and middle. So a
+    larger range never gives narrower results because its points are further apart.
     """
     multiples = np.arange(np.ceil(low / _STEP), np.floor(high / _STEP) + 1) * _STEP
     return np.unique(np.round(np.append(multiples, [low, (low + high) / 2, high]), 12))
@@ -125,13 +125,13 @@ class Part(NamedTuple):
     """One metric and average of all systems, the best first.
 
     Attributes:
-        metric: that is meant.
+        metric: the metric.
         weight: its weight of ranks.
-        average: answers or queries.
-        scores: by query; their ratio of sums is the metric.
+        average: "answers" or "queries".
+        scores: scores by query; their ratio of sums is the metric.
         seen: values, covariance and answers.
         known: number of known answers.
-        ends: what the metric is where every answer stands last, and where each stands first.
+        ends: metric if every answer is last, and if every answer is first.
     """
 
     metric: Metric
@@ -144,18 +144,18 @@ class Part(NamedTuple):
 
     @property
     def named(self) -> dict[str, str]:
-        """What every row of a table says."""
+        """Columns that are the same in every row of a table."""
         return {"metric": self.metric.name, "average": self.average}
 
 
 def metric_part(of: Scores, metric: Metric, average: str, tables: Mapping[str, RankTable]) -> Part:
-    """One metric of all systems.
+    """`Part` of one metric and average.
 
     Args:
-        of: scores by query of this metric and others.
-        metric: a plain mean of a rank weight.
-        average: of `AVERAGES`.
-        tables: of the ranks.
+        of: scores by query of this metric and possibly others.
+        metric: plain mean of a rank weight.
+        average: one of `AVERAGES`.
+        tables: rank tables of the systems.
     """
     weight_of = metric.measure
     assert isinstance(weight_of, RankWeight)
@@ -176,7 +176,7 @@ def metric_part(of: Scores, metric: Metric, average: str, tables: Mapping[str, R
         weight=weight[None],
         seeds=tuple(seeds[i] for i in ranked) if seeds else (),
     )
-    # The candidates of a task lack the other answers to its query.
+    # The candidates of a task exclude the other answers to its query.
     frame = next(iter(tables.values())).frame
     candidates = frame["candidates"].to_numpy()
     entities = int(np.median(candidates) + np.median(np.repeat(sizes, sizes))) - 1
@@ -195,15 +195,15 @@ def metric_part(of: Scores, metric: Metric, average: str, tables: Mapping[str, R
 def frames(
     part: Part, box: Box, ready: Prepared, ci: float, test: str, seed: Seed
 ) -> dict[str, pl.DataFrame]:
-    """All tables of a metric.
+    """All tables of a metric, by name.
 
     Args:
-        part: the metric.
-        box: what is stated.
+        part: metric and average.
+        box: stated range.
         ready: ranks and lists of the systems, with the labels of judged candidates.
-        ci: level of intervals, and probability of a sure order.
-        test: of the observed difference.
-        seed: of what is drawn.
+        ci: level of intervals, and probability from which an order counts as sure.
+        test: test of the observed difference.
+        seed: seed of all random draws.
     """
     systems = part.scores.systems
     one, other = np.triu_indices(len(systems), 1)
@@ -214,13 +214,13 @@ def frames(
     grid, of_box = _grid_and_box(part, fulls, (one, other), ci, limits)
     broken, facts = _breakdowns(part, called, ready)
     tested = pairwise(part.scores, part.metric.name, test=test, key=seed)
-    most = float(np.ptp(part.ends))  # by which two systems can differ
+    most = float(np.ptp(part.ends))  # largest possible difference of two systems
     low, high = np.clip(difference_intervals(part.scores, part.metric.name, level=ci), -most, most)
     apart = np.where(tested.difference > 0, tested.difference, np.nan)
     z = -special.ndtri(_WRONG)
-    # More queries do not take away what seeds add.
+    # More queries do not reduce the variance over seeds.
     left = apart**2 - z**2 * tested.seed_variance
-    # Queries at which the error is as large as the difference; where all queries differ alike, one.
+    # Number of queries at which the error equals the difference; one if all queries have the same difference.
     size = np.divide(tested.deviation**2, left, out=np.full(len(left), np.inf), where=left > 0)
     size = np.maximum(size, 1e-12)
     variance = tested.deviation[:, None] ** 2 / _QUERIES + tested.seed_variance[:, None]
@@ -240,7 +240,7 @@ def frames(
     told = _verdicts(pairs, box, part.known, ci, ready.num_found)
     pairs = pairs.with_columns(verdict=pl.Series(told, dtype=pl.String))
     contradicted = max(ready.num_found, box.num_found) > _allowed(box, part.known)
-    # Probabilities of what was found alone went into the verdict; from what is contradicted nothing follows.
+    # Probabilities from the found sparsity only serve the verdict, and a contradiction allows no conclusion.
     if box.sparsity is None or contradicted:
         pairs = pairs.drop("probability_low", "probability_high", strict=False)
     if contradicted:
@@ -274,13 +274,13 @@ def _limits(part: Part, ci: float) -> Float64[np.ndarray, "systems 2"]:
 
 
 class _Fulls:
-    """Full-test metrics of all systems at their correlations, under each unevenness; each grid is made once.
+    """Full-test metrics of all systems at their correlations and each unevenness; grids are computed once.
 
     Attributes:
-        each: the values under each unevenness.
-        points: correlations of any system.
-        at: which of them each system has, [systems, most points]; repeated where it has fewer.
-        middle: the one in the middle of each system's.
+        each: observed values under each unevenness.
+        points: correlations of all systems.
+        at: indices of each system's correlations, [systems, most points]; repeated if it has fewer.
+        middle: index of the middle of each system's correlations.
     """
 
     def __init__(self, part: Part, box: Box) -> None:
@@ -294,7 +294,7 @@ class _Fulls:
         self._found: dict[bytes, list[order.Full]] = {}
 
     def of(self, sparsity: np.ndarray) -> list[order.Full]:
-        """Under each unevenness, [systems, sparsities, points]."""
+        """Full-test metrics under each unevenness, [systems, sparsities, points]."""
         key = sparsity.tobytes()
         if key not in self._found:
             self._found[key] = [
@@ -304,21 +304,21 @@ class _Fulls:
         return self._found[key]
 
     def ranges(self, sparsity: np.ndarray, ci: float, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(low, high) over all unevennesses, [systems, sparsities, points]."""
+        """(low, high) over all kinds of unevenness, [systems, sparsities, points]."""
         return order.full_ranges(self._name, self.each, self.of(sparsity), sparsity, ci, limits)
 
     def own(self, values: np.ndarray) -> np.ndarray:
-        """Of values at all points, those of each system, [systems, sparsities, most points]."""
+        """Values at each system's own points, out of all points, [systems, sparsities, most points]."""
         return np.take_along_axis(values, self.at[:, None, :], 2)
 
 
 def _models(part: Part, box: Box, fulls: _Fulls, ci: float, limits: np.ndarray) -> pl.DataFrame:
-    """Values with intervals, and where a sparsity is stated what they imply over the box.
+    """Values with intervals and, if a sparsity is stated, what they imply over the range.
 
-    Points of the box that a value refutes are left out.
+    Points of the range under which a value is impossible are left out.
 
     Raises:
-        ValueError: if the values of all systems refute the whole box.
+        ValueError: if the values of all systems are impossible under the whole range.
     """
     seen, systems = part.seen, part.scores.systems
     columns: dict[str, Any] = {"model": list(systems)} | part.named
@@ -335,10 +335,10 @@ def _models(part: Part, box: Box, fulls: _Fulls, ci: float, limits: np.ndarray) 
 
 
 def _over_box(fulls: _Fulls, sparsity: np.ndarray, ci: float, limits: np.ndarray) -> list[dict[str, float]]:
-    """Strength and full-test metric of each system in the middle of the box, and their ends over it."""
+    """Strength and full-test metric of each system in the middle of the range, and their ends over it."""
     first = fulls.of(sparsity)[0]
     half = int(np.abs(sparsity - (sparsity[0] + sparsity[-1]) / 2).argmin())
-    # Of a metric that is the same at every strength, none is implied.
+    # A metric that is the same at every strength implies no strength.
     span = first.best - first.chance or np.nan
     rows = []
     for i, (low, high) in enumerate(zip(*map(fulls.own, fulls.ranges(sparsity, ci, limits)), strict=True)):
@@ -350,7 +350,7 @@ def _over_box(fulls: _Fulls, sparsity: np.ndarray, ci: float, limits: np.ndarray
             key.replace("full", "strength"): np.clip((x - first.chance) / span, 0, 1)
             for key, x in row.items()
         }
-        # Correlations that are repeated count once.
+        # Repeated correlations count once.
         once = np.unique(fulls.at[i], return_index=True)[1]
         refuted = {"refuted": 1 - possible[:, once].mean()}
         rows.append({key: float(x) for key, x in (row | strengths | refuted).items()})
@@ -358,23 +358,23 @@ def _over_box(fulls: _Fulls, sparsity: np.ndarray, ci: float, limits: np.ndarray
 
 
 def _impossible(part: Part, box: Box) -> str:
-    """Why no point of the box is possible."""
+    """Reason why no point of the range is possible."""
     low, high = box.sparsity or (0.0, 0.0)
     stated = f"{low:g}" if low == high else f"{low:g} to {high:g}"
     value = ", ".join(f"{x:.3f}" for x in part.seen.value[:3])
-    other = "A lower sparsity may be."
+    other = "A lower sparsity may be possible."
     why = f"no strength gives a {part.metric.name} of {value}"
     if box.correlation is not None:
-        why += " with the correlations that are stated"
-        other = "A lower sparsity, or another correlation, may be."
+        why += " under the stated correlations"
+        other = "A lower sparsity, or another correlation, may be possible."
     why += f" among {part.seen.answers.num_entities:,} candidates"
-    return f"of {stated} is not possible for any system: {why}. {other}"
+    return f"of {stated} is impossible for every system: {why}. {other}"
 
 
 def _of_order(
     part: Part, box: Box, fulls: _Fulls, pairs: tuple[np.ndarray, np.ndarray], ci: float
 ) -> dict[str, Any]:
-    """Probabilities over the box, and the sparsity and correlation that break the order."""
+    """Probabilities over the range, and the sparsity and correlation that break the order."""
     name, systems = part.metric.name, part.scores.systems
     own = [box.correlations(system) for system in systems]
     found: dict[str, Any] = {}
@@ -396,7 +396,7 @@ def _of_order(
                 ends = extreme(np.where(np.isfinite(flat), flat, fill), axis=1)
                 found[f"probability_{end}"] = np.where(none, np.nan, ends)
         else:
-            # Where no correlation of the box is feasible, nothing breaks.
+            # If no correlation of the range is feasible, nothing breaks.
             flat = sure.reshape(*sure.shape[:2], -1)
             least = np.where(np.isfinite(flat), flat, np.inf).min(2)
             found["breakdown_sparsity"] = order.breaking_sparsity(sparsity, least, ci)
@@ -427,9 +427,9 @@ def _grid_and_box(
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Columns of the grid [systems, sparsities], and probabilities [pairs, sparsities, correlations].
 
-    Each system has the middle of its interval of correlations, and missing rates the middle of their range
-    of unevenness; intervals are over all of that range. The second of a pair has the correlation of the first
-    and the difference of the map.
+    Each system has the middle of its range of correlations, and missing rates have the middle of their range
+    of unevenness; intervals cover the whole range of unevenness. The second system of a pair has the
+    correlation of the first plus the difference on the map.
     """
     name, sparsity = part.metric.name, _SPARSITIES[_SHOWN]
     first = fulls.of(_SPARSITIES)[0]
@@ -457,16 +457,17 @@ def _grid_and_box(
 
 
 def _allowed(box: Box, known: int) -> float:
-    """At most so many answers are missing; infinite where no sparsity is stated."""
+    """Largest number of missing answers that is allowed; infinite if no sparsity is stated."""
     stated = str(box.source["sparsity"]).startswith(GIVEN)
     most = box.sparsity[1] if box.sparsity is not None and stated else 1.0
     return known * most / (1 - most) if most < 1 else np.inf
 
 
 def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int = 0) -> list[str]:
-    """The verdict on each pair, by docs/understand/audit.md; `judged` answers are not in the test.
+    """Verdict on each pair, by docs/understand/audit.md; `judged` answers are not in the test.
 
-    `probability_low` and `_high` are over the box; where it has no upper end, over what was found.
+    `probability_low` and `probability_high` are over the range, or if it has no upper end, over the
+    sparsities that judging found.
     """
     allowed = _allowed(box, known)
     missing = allowed - judged
@@ -481,7 +482,7 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
     found = []
     for row in pairs.iter_rows(named=True):
         low, high = (row.get(f"probability_{end}") for end in ("low", "high"))
-        # A test takes few queries that all differ alike for proof; the interval does not.
+        # If few queries all have the same difference, the test takes that for proof; the interval does not.
         significant = row["p_value"] <= 1 - ci and row["ci_low"] > 0
         turned = row["certified"] is not None and row["certified"] <= missing
         if judged and row["demonstrated"] == 0 and row["difference"] > 0:
@@ -502,7 +503,7 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
 
 
 def _long(rows: dict[str, Any], over: dict[str, np.ndarray], values: dict[str, np.ndarray]) -> pl.DataFrame:
-    """Rows of every point of a grid: names [rows], grids, and values [rows, *grids]."""
+    """Rows for every point of a grid, from names [rows], axes, and values [rows, *grids]."""
     shape = next(iter(values.values())).shape
     columns: dict[str, Any] = {}
     for name, column in rows.items():
@@ -515,7 +516,7 @@ def _long(rows: dict[str, Any], over: dict[str, np.ndarray], values: dict[str, n
 
 
 def _framed(frame: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
-    """The columns of a schema; null where there is none, or no number."""
+    """Columns of a schema; null where the frame has no such column or no number."""
     lacking = [pl.lit(None, kind).alias(name) for name, kind in schema.items() if name not in frame.columns]
     frame = frame.with_columns(lacking).select(pl.col(name).cast(kind) for name, kind in schema.items())
     return frame.with_columns(cs.float().fill_nan(None))
@@ -524,7 +525,7 @@ def _framed(frame: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
 def _breakdowns(
     part: Part, called: dict[str, Any], ready: Prepared
 ) -> tuple[dict[str, list[Any]], pl.DataFrame]:
-    """Breakdown numbers of all pairs, and the facts that turn each order."""
+    """Breakdown numbers of all pairs, and the facts that reverse each order."""
     found: dict[str, list[Any]] = {name: [] for name in ("certified", "demonstrated", "share", "gamma")}
     facts = []
     for first, second in zip(called["first"], called["second"], strict=True):

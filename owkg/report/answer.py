@@ -77,7 +77,7 @@ DEFINITIONS = {
     result.TURNED: "The answers that judging found put the second model ahead.",
     result.CONTRADICTED: "Judging found more answers than the sparsity you stated allows.",
 }
-"""When a verdict is given, a sentence or two each."""
+"""Definitions of the verdicts, a sentence or two each."""
 
 GLOSSARY = {
     "best weight": (
@@ -119,28 +119,28 @@ GLOSSARY = {
         "answer is equally likely to be missing."
     ),
 }
-"""Terms of the report."""
+"""Definitions of the terms in the report."""
 
 
 def legend(audit: Audit) -> list[tuple[str, str]]:
-    """(verdict, when it is given) of the verdicts in an audit."""
+    """Verdicts in an audit with their definitions, as (verdict, definition)."""
     told = set(audit.pairs["verdict"])
     return [(verdict, when) for verdict, when in DEFINITIONS.items() if verdict in told]
 
 
 def kind_of(verdict: str | None) -> str:
-    """The kind of a verdict; undecided where there is none."""
+    """Kind of a verdict; undecided if there is none."""
     return KINDS.get(verdict or "", UNDECIDED)
 
 
 def is_shown(row: Mapping[str, Any], level: float) -> bool:
-    """Whether the queries show the difference of a pair: by its test, and by its interval."""
+    """Whether the queries show the difference of a pair, by its test and by its interval."""
     p, low = row["p_value"], row["ci_low"]
     return p is not None and low is not None and p <= 1 - level and low > 0
 
 
 def answer(label: str, verdicts: Sequence[str | None]) -> str:
-    """How many comparisons hold by a metric, in one sentence."""
+    """One sentence on how many comparisons hold by a metric."""
     if not verdicts:
         return f"By {label}, there is nothing to compare."
     kinds, parts = [kind_of(verdict) for verdict in verdicts], []
@@ -161,10 +161,10 @@ def answers(audit: Audit) -> list[str]:
 
 
 def line(row: Mapping[str, Any], level: float) -> str:
-    """The verdict on a pair and its reason, in one plain sentence.
+    """One plain sentence with the verdict on a pair and its reason.
 
     Args:
-        row: of `Audit.pairs`, prepared.
+        row: row of prepared `Audit.pairs`.
         level: probability from which an order counts as sure.
     """
     first, second, told = row["first"], row["second"], row["verdict"]
@@ -210,7 +210,7 @@ def line(row: Mapping[str, Any], level: float) -> str:
 
 
 def steps(audit: Audit, place: int) -> list[str]:
-    """Next steps about the comparisons by one metric of a prepared audit, the cheapest first."""
+    """Next steps for the comparisons by one metric of a prepared audit, the cheapest first."""
     said = audit.assumptions
     level, asked = said.get("level") or 0.95, said.get("queries")
     pairs = audit.pairs.filter(place=place)
@@ -223,7 +223,9 @@ def steps(audit: Audit, place: int) -> list[str]:
     )
     if judge:
         count, i = judge[0]
-        more = f" The same sheet holds those of {len(judge) - 1} more." * (len(judge) > 1)
+        more = f" The same sheet holds answers for {len(judge) - 1} more of these comparisons." * (
+            len(judge) > 1
+        )
         found.append(
             f"Judge the {count:,} answers that would put {rows[i]['second']} ahead of {rows[i]['first']}. "
             f"`owkg audit --out DIR` writes them as audit_sheet.tsv; audit again with `--judged DIR`.{more}"
@@ -271,8 +273,8 @@ def paper(row: Mapping[str, Any], audit: Audit) -> str:
     """Sentences about a pair for a paper.
 
     Args:
-        row: of `Audit.pairs`, prepared.
-        audit: prepared.
+        row: row of prepared `Audit.pairs`.
+        audit: prepared audit.
     """
     said, label = audit.assumptions, row["label"]
     first, second = row["first"], row["second"]
@@ -310,9 +312,9 @@ def paper(row: Mapping[str, Any], audit: Audit) -> str:
 
 
 def leaderboard(audit: Audit, place: int) -> str:
-    r"""The leaderboard by one metric of a prepared audit as a table of LaTeX, three decimals.
+    r"""Leaderboard by one metric of a prepared audit as a LaTeX table with three decimals.
 
-    Names are in small capitals; it needs `\usepackage{booktabs}`.
+    Names are in small capitals. The document needs `\usepackage{booktabs}`.
     """
     models = audit.models.filter(place=place)
     verdicts = {
@@ -335,7 +337,7 @@ def leaderboard(audit: Audit, place: int) -> str:
 
 
 def _three(value: float | None, low: float | None, high: float | None) -> str:
-    """A number and its interval in LaTeX, with three decimals."""
+    """Number with its interval in LaTeX, with three decimals."""
     if value is None:
         return "--"
     return f"{value:.3f}" if low is None or high is None else f"{value:.3f} {{[}}{low:.3f}, {high:.3f}{{]}}"

@@ -1,13 +1,13 @@
-"""Charts of the page, as Vega-Lite by Altair. They hold no numbers: the page gives them its own, by name.
+"""Charts of the page as Vega-Lite, made with Altair. They hold no numbers: the page supplies these by name.
 
-Colours are those of the page's style sheet, so that a page that turns dark takes its charts along.
+Colours are variables of the page's style sheet, so that charts follow when the page turns dark.
 """
 
 from types import ModuleType
 from typing import Any
 
 FIRST, SECOND, OTHER = "var(--first)", "var(--second)", "var(--other)"
-"""Colours of the better model of the chosen pair, of the other one, and of all other models."""
+"""Colours of the better model of the chosen pair, of its second model, and of all other models."""
 
 _INK, _FAINT, _RULE, _PAPER = "var(--ink)", "var(--faint)", "var(--rule)", "var(--paper)"
 _MAP = ["#D55E00", "#F2F2F2", "#0072B2"]
@@ -15,10 +15,10 @@ _FONT = "system-ui, sans-serif"
 
 
 def charts(models: int) -> dict[str, dict[str, Any]]:
-    """Each chart as Vega-Lite, by the name of its figure.
+    """Charts as Vega-Lite, by the name of their figure.
 
     Args:
-        models: number of models, which need room below each other.
+        models: number of models, which determines the height of a chart.
 
     Raises:
         ValueError: if Altair is not installed.
@@ -51,7 +51,7 @@ def _models(alt: ModuleType, count: int) -> Any:
 
 
 def _grid(alt: ModuleType) -> Any:
-    """The full-test metric implied by sparsity: bands of the chosen pair, lines of all."""
+    """Implied full-test metric by sparsity: bands for the chosen pair, lines for all models."""
     stated = alt.Chart(alt.NamedData("stated")).mark_rect(color=_FAINT, opacity=0.15)
     stated = stated.encode(x="x:Q", x2="x2:Q")
     rows = alt.Chart(alt.NamedData("rows")).encode(
@@ -79,7 +79,7 @@ def _grid(alt: ModuleType) -> Any:
     seen = seen.encode(y="value:Q", color=alt.Color("role:N", scale=_roles(alt), legend=None))
     breaks = alt.Chart(alt.NamedData("breaks")).encode(x="sparsity:Q")
     rule = breaks.mark_rule(color=_INK, strokeWidth=1.5)
-    # On the side of the line where there is room.
+    # The label is on the side of the line with enough room.
     left, right = (
         alt.Chart(alt.NamedData(name))
         .mark_text(align=align, dx=dx, color=_INK, fontSize=12)
@@ -90,7 +90,7 @@ def _grid(alt: ModuleType) -> Any:
 
 
 def _box(alt: ModuleType) -> Any:
-    """Who of the chosen pair is better, by sparsity and difference of correlations.
+    """Which model of the chosen pair is better, by sparsity and difference of correlations.
 
     The area outside of the stated range is hatched; a cross marks the point that the page describes.
     """
@@ -110,7 +110,7 @@ def _box(alt: ModuleType) -> Any:
     )
     colour = alt.Color("p:Q", scale=alt.Scale(domain=[0, 0.5, 1], range=_MAP), legend=legend)
     rows = cells.mark_rect(strokeWidth=0, aria=False).encode(color=colour)
-    # Above the hatching, so that every cell has its pointer and its name.
+    # Above the hatching, so that every cell has a cursor and a tooltip.
     told = cells.mark_rect(opacity=0, cursor="crosshair").encode(
         tooltip=[
             alt.Tooltip("sparsity:Q"),
@@ -124,7 +124,7 @@ def _box(alt: ModuleType) -> Any:
 
     hatched = over("outside").mark_rect(fill="url(#hatch)", aria=False)  # the page defines it
     stated = over("stated")
-    # Seen on any colour of the map, and where it is blank.
+    # Visible on any colour of the map, and where the map is blank.
     halo = stated.mark_rect(filled=False, stroke="#FFFFFF", strokeWidth=5, aria=False)
     line = stated.mark_rect(filled=False, stroke="#000000", strokeWidth=2, aria=False)
     cross = alt.Chart(alt.NamedData("cross"))
@@ -137,7 +137,7 @@ def _box(alt: ModuleType) -> Any:
 
 
 def _power(alt: ModuleType) -> Any:
-    """How likely so many queries show the wrong order of the chosen pair."""
+    """Probability that so many queries show the wrong order of the chosen pair."""
     axis = alt.Axis(tickCount=6, format="~s")
     rows = alt.Chart(alt.NamedData("rows")).mark_line(
         color=FIRST, strokeWidth=2.5, point=alt.OverlayMarkDef(color=FIRST)
@@ -149,7 +149,7 @@ def _power(alt: ModuleType) -> Any:
     )
     marks = alt.Chart(alt.NamedData("marks")).encode(x="queries:Q")
     rules = marks.mark_rule(strokeDash=[5, 4], color=_FAINT)
-    # One below the other, so that two close ones can be read.
+    # One below the other, so that two close labels stay readable.
     words = [
         alt.Chart(alt.NamedData(name + side))
         .mark_text(align=align, dx=dx, color=_INK, fontSize=12)

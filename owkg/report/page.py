@@ -1,4 +1,4 @@
-"""The report as one page of HTML, which asks the network for nothing."""
+"""The report as one HTML page that loads nothing from the network."""
 
 import base64
 import hashlib
@@ -22,19 +22,19 @@ from owkg.report.charts import charts
 from owkg.report.words import NONE
 from owkg.terminal.tables import plain_text
 
-# Cells of all maps; of more, every other sparsity or correlation is left out.
+# Cells of all maps together; if there are more, every other sparsity or correlation is left out.
 _CELLS = 100_000
-# Facts to judge that the page lists, in all, and of one pair at least and at most.
+# Facts to judge that the page lists: in all, and for one pair at least and at most.
 _FACTS, _FEWEST, _MOST = 1000, 3, 20
-# Numbers of queries that the table of power has at most.
+# Largest number of columns in the table of power.
 _COUNTS = 8
-# Pairs of a kind that a sentence names.
+# Largest number of pairs of a kind that a sentence names.
 _NAMED = 3
-# Columns of the table of all pairs that a folded one has.
+# Columns of the table of all pairs that only a folded table shows.
 _FOLDED = ("share", "gamma")
 
-# Only what owkg itself wrote into the page runs. Vega reads its expressions with an interpreter (`ast` in
-# page.js), so nothing is evaluated either.
+# Only scripts that owkg wrote into the page run. Vega evaluates its expressions with an interpreter (`ast` in
+# page.js), so no text is evaluated as a script either.
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; base-uri 'none'; "
     "form-action 'none'"
@@ -54,17 +54,18 @@ class _Curves(NamedTuple):
 
 
 def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
-    """A page that answers whether the order of the models is safe, with what it assumes, figures and tables.
+    """An HTML page on whether the order of the models is safe, with its assumptions, figures and tables.
 
-    It is one file of about 1 MB and needs no network. Of 12 models and 5 metrics, 330 pairs, it has 2 MB.
+    The page is one file of about 1 MB and needs no network. With 12 models and 5 metrics (330 pairs) it has 2
+    MB.
 
     Args:
-        audit: to report.
-        title: above the heading, such as the data set.
-        date: of the report; None: today, by UTC.
+        audit: audit to report.
+        title: text above the heading, such as the name of the data set. Default: none.
+        date: date of the report. Default: today, by UTC.
 
     Returns:
-        HTML; names and title are escaped.
+        HTML with names and title escaped.
 
     Raises:
         ValueError: if Altair is not installed.
@@ -183,14 +184,14 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
 
 
 def _about(said: Mapping[str, Any], date: str) -> str:
-    """Queries, answers, date and version, in a line."""
+    """Queries, answers, date and version in one line."""
     counts = [f"{said[name]:,} {name}" for name in ("queries", "answers") if said.get(name) is not None]
     version = (said.get("versions") or {}).get("owkg")
     return " · ".join([*counts, date, *([f"owkg {version}"] if version else [])])
 
 
 def _hashed(text: str) -> str:
-    """The name of a script or a style sheet of this text in a policy."""
+    """Name of a script or a style sheet with this text in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -268,12 +269,16 @@ _BREAKDOWN = (
 _POWER = "This assumes that the observed difference is the true one. Missing answers have no part in it."
 
 
-# Bytes of addresses that the engine of JavaScript in vl-convert asks for; with fewer it ends the process.
+# Bytes of address space that the JavaScript engine of vl-convert reserves; with fewer it ends the process.
 _ADDRESSES = 100 * 10**9
 
 
 def require_html() -> None:
-    """Raises ValueError if no HTML report can be made here, so that long work does not end in an error."""
+    """Early check, before long work, that an HTML report can be made here.
+
+    Raises:
+        ValueError: if a package is not installed, or the process may not reserve enough address space.
+    """
     try:
         import altair  # noqa: F401
         import vl_convert  # noqa: F401
@@ -288,7 +293,7 @@ def require_html() -> None:
 
 
 def _bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script; once for all charts."""
+    """Vega, Vega-Lite and Vega-Embed as one script, which serves all charts."""
     require_html()
     import altair as alt
     from vl_convert import javascript_bundle
@@ -298,7 +303,7 @@ def _bundle() -> str:
 
 
 def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> dict[str, Any]:
-    """The numbers that the charts draw. The maps of pairs are in a table, where they are only once."""
+    """Numbers that the charts draw, except the maps of pairs, which the page has in a table."""
     said = ready.assumptions
     level = said.get("level") or 0.95
     values = ready.models.select(
@@ -339,7 +344,7 @@ def _numbers(ready: Audit, labels: list[str], box: _Curves, power: _Curves) -> d
 
 
 def _short(frame: pl.DataFrame) -> list[list[Any]]:
-    """Rows, floats with six digits."""
+    """Rows with floats of six digits."""
     return [
         [
             float(f"{cell:.6g}")
@@ -354,7 +359,7 @@ def _short(frame: pl.DataFrame) -> list[list[Any]]:
 
 
 def _json(value: object) -> str:
-    """JSON that no script element ends at."""
+    """JSON text in which no script element can end."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -363,13 +368,13 @@ def _named(pairs: pl.DataFrame) -> list[tuple[str, str, str]]:
 
 
 def _curves(pairs: pl.DataFrame, frame: pl.DataFrame, axes: list[str], value: str) -> _Curves:
-    """The numbers of each pair over the points of all pairs.
+    """Numbers of each pair over the points of all pairs.
 
     Args:
-        pairs: prepared.
-        frame: prepared; rows of pairs and points.
-        axes: columns of the points.
-        value: column of the number.
+        pairs: prepared pairs.
+        frame: prepared frame with a row for each pair and point.
+        axes: names of the columns of the points.
+        value: name of the column of the number.
     """
     of = pairs.select("first", "second", "label").with_row_index("id")
     rows = of.join(frame.drop_nulls(axes), on=["first", "second", "label"], maintain_order="right")
@@ -382,11 +387,11 @@ def _curves(pairs: pl.DataFrame, frame: pl.DataFrame, axes: list[str], value: st
 
 
 def _thinned(box: _Curves) -> tuple[_Curves, str]:
-    """Maps of so few cells that the page stays small, and what is to be said of it."""
+    """Maps with few enough cells for a small page, and a sentence if some were left out."""
     axes, values = list(box.axes), box.values
     while values.size > _CELLS and max(values.shape[1:]) > 2:
         axis = int(np.argmax(values.shape[1:]))
-        # From the middle: a difference of 0 stays.
+        # Starts from the middle, so that a difference of 0 stays.
         every = slice(len(axes[axis]) // 2 % 2, None, 2)
         axes[axis] = axes[axis][every]
         values = values[:, every] if axis == 0 else values[:, :, every]
@@ -414,12 +419,12 @@ def _listed(rows: Sequence[tuple[str, str]], kind: str = "") -> str:
 
 
 def _of_metric(label: str, many: bool) -> str:
-    """On paper, where all metrics are printed, which one a part is of."""
+    """Name of the metric of a part, for paper, where all metrics are printed."""
     return f'<p class="note printed">{_text(label)}</p>' if many else ""
 
 
 def _answers(ready: Audit, labels: list[str]) -> str:
-    """The answer by each metric: a sentence, and the models as a ladder with the verdict on each step."""
+    """Answer by each metric: a sentence, and the models as a ladder with the verdict on each step."""
     level, found = ready.assumptions.get("level") or 0.95, []
     pairs = ready.pairs.with_row_index("id")
     for place, sentence in enumerate(answers.answers(ready)):
@@ -450,7 +455,7 @@ def _answers(ready: Audit, labels: list[str]) -> str:
 
 
 def _apart(ready: Audit, place: int) -> str:
-    """The pairs that the ladder does not show and that do not hold."""
+    """Sentence on the pairs that do not hold and that the ladder does not show."""
     order = ready.models.filter(place=place)["model"].to_list()
     near, named = set(pairwise(order)), {kind: [] for kind in list(answers.COUNTED)[1:]}
     for first, second, verdict in (
@@ -476,7 +481,7 @@ def _steps(ready: Audit, labels: list[str]) -> str:
 
 
 def _coded(text: str) -> str:
-    """Text with commands between back quotes as code; a name that has back quotes is as it is."""
+    """Text with commands between back quotes as code; a name with back quotes stays as it is."""
     return re.sub(r"`((?:owkg|--)[^`]*)`", r"<code>\1</code>", _text(text))
 
 
@@ -504,7 +509,7 @@ _TRY = (
 
 
 def _pastes(ready: Audit, labels: list[str]) -> str:
-    """A sentence about each pair, and a table of each metric."""
+    """A sentence about each pair, and a table for each metric."""
     sentences = "".join(
         f"<div data-only={i}>{_paste(f'sentence-{i}', answers.paper(row, ready))}</div>"
         for i, row in enumerate(ready.pairs.iter_rows(named=True))
@@ -528,7 +533,7 @@ def _paste(name: str, text: str) -> str:
 
 
 def _figure(name: str, about: str, caption: str = "") -> str:
-    """A place for a chart; what `caption` holds is HTML."""
+    """A place for a chart; `caption` is HTML."""
     told = f'<figcaption class="key">{caption}</figcaption>' if caption else ""
     save = "".join(
         f'<button type="button" data-save="{form}" aria-label="Save this figure as {form.upper()}">'
@@ -547,7 +552,7 @@ def _folded(summary: str, *parts: str) -> str:
 
 
 def _framed(inner: str, caption: str, name: str = "") -> str:
-    """A table that scrolls within the page, also by keys."""
+    """A table that scrolls within the page, also with keys."""
     called = f' id="{name}"' if name else ""
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{_text(caption)}"><table{called}>'
@@ -564,7 +569,7 @@ def _head(columns: Iterable[Any], names: int) -> str:
 
 
 def _row(names: Sequence[Any], cells: Iterable[str], **marks: object) -> str:
-    """A row; cells are not escaped, names are."""
+    """A row; names are escaped, cells are not."""
     said = "".join(f" data-{name}={value}" for name, value in marks.items() if value is not None)
     heads = "".join(f"<th scope=row class=name>{_text(name)}" for name in names)
     return f"<tr{said}>{heads}{''.join(f'<td>{cell}' for cell in cells)}"
@@ -588,7 +593,7 @@ def _without(table: tables.ReportTable, columns: Sequence[str]) -> tables.Report
 
 
 def _map(box: _Curves, called: list[str]) -> str:
-    """The map of every pair; the page shows one. An empty audit has none."""
+    """Maps of all pairs, of which the page shows one; an empty audit has none."""
     head = _head(["correlation, second minus first", *(f"sparsity {x:.3g}" for x in box.axes[0])], 1)
     whole = np.vectorize(_probability, otypes=[object])(box.values) if box.values.size else box.values
     bodies = []
@@ -604,7 +609,7 @@ def _map(box: _Curves, called: list[str]) -> str:
 
 
 def _powers(power: _Curves, pairs: pl.DataFrame) -> str:
-    """A row for each pair, a column for some numbers of queries: as many as paper has room for."""
+    """A row for each pair, with a column for as many numbers of queries as fit on paper."""
     counts = power.axes[0]
     some = np.unique(np.linspace(0, len(counts) - 1, _COUNTS).round().astype(int)) if len(counts) else []
     rows = (

@@ -1,4 +1,4 @@
-"""Tables of an audit as text: the same cells for HTML, Markdown and LaTeX."""
+"""Tables of an audit as text, with the same cells for HTML, Markdown and LaTeX."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -11,14 +11,14 @@ from owkg.report.words import NONE, certified, chance_text, demonstrated, estima
 
 
 class ReportTable(NamedTuple):
-    """Cells as text.
+    """Table whose cells are text.
 
     Attributes:
-        caption: what the table is of.
-        columns: their headings.
-        rows: of cells.
-        names: how many columns, the first ones, are names.
-        places: of each row: which metric it is of; None where it is of all.
+        caption: caption of the table.
+        columns: headings of the columns.
+        rows: rows of cells.
+        names: number of columns, from the first, that hold names.
+        places: index of the metric of each row; None for a row of all metrics.
     """
 
     caption: str
@@ -29,7 +29,7 @@ class ReportTable(NamedTuple):
 
 
 def models_table(audit: Audit) -> ReportTable:
-    """Values, and what they imply, of a prepared audit; the best first."""
+    """Values of a prepared audit with the strengths and full-test metrics that they imply; best first."""
     frame = audit.models
     columns = {
         "value": [estimate_text(*row) for row in frame.select("value", "ci_low", "ci_high").rows()],
@@ -44,7 +44,7 @@ def models_table(audit: Audit) -> ReportTable:
 
 
 def pairs_table(audit: Audit) -> ReportTable:
-    """Every pair of a prepared audit, the better one first."""
+    """All pairs of a prepared audit, the better model first."""
     frame = audit.pairs
     columns = {
         "difference": [estimate_text(*row) for row in frame.select("difference", "ci_low", "ci_high").rows()],
@@ -69,12 +69,12 @@ def pairs_table(audit: Audit) -> ReportTable:
 
 
 def breakdown_table(audit: Audit) -> ReportTable:
-    """The number of facts that reverse the order of each pair of a prepared audit."""
+    """Numbers of facts that reverse the order of each pair of a prepared audit."""
     return _table("Answers that reverse the order", audit.pairs, ["first", "second"], _facts(audit))
 
 
 def grid_table(audit: Audit) -> ReportTable:
-    """The full-test metric that each sparsity implies, of a prepared audit."""
+    """Full-test metrics of a prepared audit that each sparsity implies."""
     frame = audit.grid
     columns = {
         "sparsity": [number_text(value, 3) for value in frame["sparsity"]],
@@ -87,7 +87,7 @@ def grid_table(audit: Audit) -> ReportTable:
 def weights_table(audit: Audit) -> ReportTable:
     """Queries that each pair requires, by usual metrics and by the best weight of each focus.
 
-    Focuses that give one best weight share a row.
+    Focuses with the same best weight share a row.
     """
     rows = [
         [row["first"], row["second"], row["average"], row["metric"]]
@@ -101,14 +101,14 @@ def weights_table(audit: Audit) -> ReportTable:
 
 
 def judged_table(audit: Audit) -> ReportTable:
-    """The results of judging for each system, over all queries and by side and category; may be empty."""
+    """Results of judging for each system, over all queries and by side and category; may be empty."""
     kinds = {
         "sparsity": "sparsity",
         "P(found | known)": "test_strength",
         "P(found | missing)": "missing_strength",
         "correlation": "correlation",
     }
-    if audit.judged["sparsity_high"].is_null().all():  # no more than a bound is allowed
+    if audit.judged["sparsity_high"].is_null().all():  # the design allows only a bound
         kinds = {"sparsity, at least": "sparsity"}
     rows = [
         [row["model"], *(row[name] or "all" for name in ("side", "category"))]
@@ -122,7 +122,7 @@ def judged_table(audit: Audit) -> ReportTable:
 
 
 def plans_table(audit: Audit) -> ReportTable:
-    """The intervals that further judgements would give, by design; no rows without lists."""
+    """Expected intervals from further judgements, by design; no rows without lists."""
     rows = [
         [row["metric"], f"{row['unit']}:{row['count']}"]
         + [number_text(row[name], 3) for name in ("width", "width_pair")]
@@ -150,7 +150,7 @@ def _counts(column: Iterable[int | None]) -> list[str]:
 
 
 def _table(caption: str, frame: pl.DataFrame, names: list[str], columns: dict[str, list[str]]) -> ReportTable:
-    """The metric, names, and columns that hold anything."""
+    """Metric, names, and all columns that hold anything."""
     named = {"metric": "label"} | {name: name for name in names}
     every = {head: frame[column].to_list() for head, column in named.items()}
     every |= {head: cells for head, cells in columns.items() if set(cells) != {NONE}}

@@ -18,10 +18,10 @@ from owkg.terminal.markdown import table as markdown_table
 
 
 def markdown(audit: Audit) -> str:
-    """The answer, and the leaderboard and the pairs as tables of Markdown with what they rest on.
+    """Markdown with the answer, the leaderboard and the pairs, and the assumptions of each table.
 
     Args:
-        audit: to report.
+        audit: audit to report.
 
     Returns:
         Text that ends with a new line; names are escaped.
@@ -34,10 +34,10 @@ def markdown(audit: Audit) -> str:
 
 
 def latex(audit: Audit) -> str:
-    r"""The leaderboard and the pairs as tables of LaTeX, with what they rest on as captions.
+    r"""LaTeX tables of the leaderboard and the pairs, with their assumptions as captions.
 
     Args:
-        audit: to report.
+        audit: audit to report.
 
     Returns:
         Text that ends with a new line; the document needs `\usepackage{booktabs}`; names are escaped.
@@ -59,19 +59,20 @@ def latex(audit: Audit) -> str:
 
 
 ENDINGS = (".html", ".md", ".tex")
-"""Of files that `write_report` writes."""
+"""Endings of the files that `write_report` writes."""
 
 
 def write_report(audit: Audit, path: str | PathLike[str], *, title: str = "") -> None:
-    """A report as a file: HTML, Markdown or LaTeX by the ending .html, .md or .tex.
+    """File with a report: HTML, Markdown or LaTeX by the ending .html, .md or .tex.
 
     Args:
-        audit: to report.
-        path: of the file; it is written whole or not at all.
-        title: above the heading of a page, such as the data set; other forms have none.
+        audit: audit to report.
+        path: path of the file, which is written whole or not at all.
+        title: text above the heading of an HTML page, such as the name of the data set; Markdown and LaTeX
+            have none.
 
     Raises:
-        ValueError: if the ending is another one, or the packages of HTML reports are not installed.
+        ValueError: if the path has another ending, or the packages for HTML reports are not installed.
         OSError: if the file cannot be written.
     """
     place = checks.path("path", path)
@@ -84,7 +85,7 @@ def write_report(audit: Audit, path: str | PathLike[str], *, title: str = "") ->
 
 
 def _tables(ready: Audit) -> list[tuple[tables.ReportTable, str]]:
-    """Each table of a prepared audit with its caption, which says what it rests on."""
+    """Tables of a prepared audit with their captions, which state the assumptions."""
     rests = words.rests(ready)
     found = [("models", tables.models_table(ready)), ("pairs", tables.pairs_table(ready))]
     if len(ready.judged):
@@ -103,5 +104,5 @@ def _in_latex(text: object) -> str:
 
 
 def _minus(cell: str) -> str:
-    """The signs of numbers as those of mathematics."""
+    """Numbers with their signs in math mode."""
     return re.sub(r"(?<![\w-])([<>-])(?=\s?[\d.])", r"$\1$", cell)

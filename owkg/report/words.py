@@ -1,4 +1,4 @@
-"""The numbers and the assumptions of an audit, in words."""
+"""Numbers and assumptions of an audit, in words."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,13 +12,13 @@ from owkg.pools.design import Design
 from owkg.terminal import tables
 
 NONE = "–"
-"""Stands where there is no number."""
+"""Text in place of a missing number."""
 
 _MODEL = "the model of Yang et al. (2022)"
 
 
 def prepared(audit: Audit) -> Audit:
-    """The audit with columns `label`, of metric and average, and `place`, which one it is; no NaN is left."""
+    """Audit with columns `label` (metric and average) and `place` (index of the label), and without NaN."""
     names = pl.concat([audit.models.select("metric", "average"), audit.pairs.select("metric", "average")])
     names = names.unique(maintain_order=True)
     texts = [metric_name(*row) for row in names.select("metric", "average").rows()]
@@ -42,77 +42,77 @@ def prepared(audit: Audit) -> Audit:
 
 
 def labels(audit: Audit) -> list[str]:
-    """The metrics of a prepared audit, by place."""
+    """Labels of the metrics of a prepared audit, by place."""
     both = pl.concat([frame.select("place", "label") for frame in (audit.models, audit.pairs)])
     return both.unique().sort("place")["label"].to_list()
 
 
 def number_text(value: float | None, digits: int = 4) -> str:
-    """A number of about `digits` decimals."""
+    """Number with about `digits` decimals."""
     return NONE if value is None else tables.shown(value, digits)
 
 
 def estimate_text(value: float | None, low: float | None, high: float | None) -> str:
-    """A number and its interval."""
+    """Number with its interval."""
     if low is None or high is None:
         return number_text(value)
     return f"{number_text(value)} [{number_text(low)}, {number_text(high)}]"
 
 
 def p_text(value: float | None) -> str:
-    """A p-value; one at the floor of the randomisation test as less than 0.0002."""
+    """P-value; at the floor of the randomisation test as less than 0.0002."""
     if value is None:
         return NONE
     return "<\u00a00.0002" if value < 0.0002 else f"{value:.4f}"
 
 
 def p_said(value: float | None) -> str:
-    """A p-value within a sentence."""
+    """P-value within a sentence."""
     return f"p = {p_text(value)}".replace("= <", "<")
 
 
 def chance_text(low: float | None, high: float | None) -> str:
-    """The smallest and the largest of some probabilities."""
+    """Smallest and largest of several probabilities."""
     return NONE if low is None or high is None else tables.probability_range(low, high)
 
 
 def certified(value: int | None) -> str:
-    """A certified breakdown number."""
-    return "no number turns it" if value is None else f"{value:,}"
+    """Lower bound of the missing answers that reverse an order."""
+    return "no number reverses it" if value is None else f"{value:,}"
 
 
 def demonstrated(value: int | None, searched: bool) -> str:
-    """A demonstrated breakdown number; without lists none is searched."""
+    """Size of the example found that reverses an order; without lists no example is searched."""
     if value is None:
         return "none found" if searched else NONE
     return f"{value:,}"
 
 
 def rests(audit: Audit) -> dict[str, str]:
-    """The assumptions of each table of a prepared audit, in a sentence or two, by the name of its frame."""
+    """Assumptions of each table of a prepared audit, in a sentence or two, by the name of its frame."""
     said = audit.assumptions
     level = said.get("level")
     over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
     known, rest, labels = known_text(said), model_text(said), labels_text(said)
     return {
-        "models": f"Rests on {known}; {over}. Nothing is assumed of what is missing."
+        "models": f"Rests on {known}; {over}. Nothing is assumed about missing answers."
         + f" Strength and full test rest on {rest}." * audit.models["full"].is_not_null().any(),
         "judged": judged_text(said),
         "plans": plans_rest(said),
-        "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers rest on no model.{labels} "
-        f"Probabilities and what breaks the order rest on {rest}; "
-        "queries required, on what is observed being the truth.",
+        "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers need no model.{labels} "
+        f"Probabilities and the points at which the order breaks rest on {rest}; "
+        "the queries required assume that the observed difference is the true one.",
     }
 
 
 def known_text(said: Mapping[str, Any]) -> str:
-    """The observed answers, queries and ranks."""
+    """Observed answers, queries and ranks."""
     counts = _counted(said, "answers"), _counted(said, "queries")
     return f"the known answers ({counts[0]}) to {counts[1]} queries, {_ranks(said)}"
 
 
 def model_text(said: Mapping[str, Any]) -> str:
-    """The assumptions about missing answers."""
+    """Assumptions about missing answers."""
     sparsity = sparsity_text(said)
     if said.get("sparsity") is None:
         least = said.get("sparsity_at_least")
@@ -126,14 +126,14 @@ def model_text(said: Mapping[str, Any]) -> str:
 
 
 def labels_text(said: Mapping[str, Any]) -> str:
-    """How many judged labels breakdown numbers start from, as a sentence after a space; "" without any."""
+    """Sentence, after a space, on the judged labels that breakdown numbers start from; "" without any."""
     found, rejected = said.get("judged_labels") or (0, 0)
-    counted = f" Judged labels count: {found:,} found answers, {rejected:,} candidates that can be none."
+    counted = f" Judged labels are included: {found:,} found answers, {rejected:,} ruled-out candidates."
     return counted if found + rejected else ""
 
 
 def assumed(said: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, what is assumed) of everything that verdicts rest on, each once."""
+    """Assumptions of the verdicts, each once, as (name, sentence)."""
     depth, level = said.get("lists"), said.get("level")
     lists = (
         "None given: the lower bounds hold for the worst lists, and no example is searched."
@@ -153,32 +153,35 @@ def assumed(said: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def plans_rest(said: Mapping[str, Any]) -> str:
-    """The assumptions of plans of further judgements, and the commands that carry them out."""
+    """Assumptions of the plans of further judgements, and the commands that carry them out."""
     depth = said.get("plan")
     return (
         f"For the pool of the first {depth} answers in every list, judged completely; medians over systems "
         "and over pairs. Widths rest on a prediction of the labels by the known answers; the intervals "
-        "themselves will rest on the random draw alone. To carry a line out: owkg pool --draw with its "
-        "second column, and that depth; label the sheet; owkg estimate --pool."
+        "themselves will rest on the random draw alone. To carry out a line, run owkg pool --draw with "
+        "its second column and this depth, label the sheet, and run owkg estimate --pool."
     )
 
 
 def verdict(row: Mapping[str, Any]) -> str:
-    """The verdict on a pair."""
+    """Verdict on a pair."""
     return verdict_in_words(row["verdict"], row["refuted"]) if row["verdict"] else "no verdict"
 
 
 def protocol(said: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(name, value) of every assumption except the notes."""
+    """All assumptions except the notes, as (name, value)."""
     some = {name: value for name, value in said.items() if name != "notes"}
     if some.get("judged_labels"):  # two counts, not a range
         found, rejected = some["judged_labels"]
-        some["judged_labels"] = f"{found:,} found answers, {rejected:,} candidates that can be none"
+        some["judged_labels"] = f"{found:,} found answers, {rejected:,} ruled-out candidates"
     return [(name.replace("_", " "), _plain(value)) for name, value in some.items()]
 
 
 def limits(said: Mapping[str, Any], first: str, second: str) -> list[float] | None:
-    """The stated box as [sparsity, sparsity, difference of correlations, difference]; second less first."""
+    """Stated range as [lowest and highest sparsity, lowest and highest difference of correlations].
+
+    The difference is second minus first.
+    """
     sparsity, correlation = said.get("sparsity"), said.get("correlation")
     if sparsity is None:
         return None
@@ -213,12 +216,12 @@ def _sentence(text: str) -> str:
 
 
 def judged_text(said: Mapping[str, Any]) -> str:
-    """The assumptions of the numbers from judgements."""
+    """Assumptions of the numbers from judgements."""
     if said.get("design") == Design.COMPLETE:
-        return f"Rests on {Design.COMPLETE.in_words}, as it is stated; intervals over queries."
+        return f"Rests on {Design.COMPLETE.in_words}, as stated; intervals over queries."
     return (
         "Rests on judgements: answers that nobody judged may be missing as well, so sparsities are lower "
-        "bounds. The judged candidates were chosen, so that they give no correlation."
+        "bounds. The judged candidates were chosen, so they give no correlation."
     )
 
 
@@ -228,7 +231,7 @@ def _range(ends: list | tuple) -> str:
 
 
 def sparsity_text(said: Mapping[str, Any]) -> str:
-    """The stated sparsity, and where it is from."""
+    """Stated sparsity with its source."""
     if said.get("sparsity_at_least") is not None:
         least = f"a sparsity of at least {said['sparsity_at_least']:.3g}, with no upper end"
         return f"{least} ({said.get('sparsity_from')})"
@@ -239,7 +242,7 @@ def sparsity_text(said: Mapping[str, Any]) -> str:
 
 
 def correlation_text(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> str:
-    """The stated correlation; of some models, where each has its own."""
+    """Stated correlation; with `models`, the ranges of these models if each has its own."""
     stated = said.get("correlation")
     if stated is None:
         return "a correlation of 0 (none is stated: missing and retrieved are taken as independent)"

@@ -217,7 +217,7 @@ def test_seeds_that_cannot_be_audited():
     }
     lists = {name: pl.DataFrame([{"model": name} | answer]) for name in SEEDED}
     with pytest.raises(
-        ValueError, match=r"`lists` must be left out where systems have several seeds.*'a' has 3"
+        ValueError, match=r"`lists` must be left out if systems have several seeds.*'a' has 3"
     ):
         audit(SEEDED, "mrr", lists=lists, test="t")
     short = SEEDED | {"a": SEEDED["a"].filter((pl.col("seed") != 21) | (pl.col("tail") != "t0"))}
@@ -454,14 +454,14 @@ def test_a_refuted_sparsity_is_said():
     sure = {name: table(np.ones(300, int)) for name in ("x", "y")}
     with pytest.raises(
         ValueError,
-        match=r"sparsity.*not possible for any system: no strength gives a mrr of 1.*lower sparsity may",
+        match=r"sparsity.*impossible for every system: no strength gives a mrr of 1.*lower sparsity may",
     ):
         audit(sure, "mrr", sparsity=(0.8, 0.9), test="t")
     # Below 0 missing answers stand low, and the value is one that the model gives.
     found = audit(sure, "mrr", sparsity=(0.8, 0.9), correlation=(-0.1, -0.05), test="t").models
     assert (found["refuted"] == 0).all()
     with pytest.raises(
-        ValueError, match=r"correlations that are stated .* lower sparsity, or another correlation, may"
+        ValueError, match=r"under the stated correlations .* lower sparsity, or another correlation, may"
     ):
         audit(sure, "mrr", sparsity=(0.8, 0.9), correlation=0.1, test="t")
 
@@ -477,7 +477,7 @@ def test_a_system_that_refutes_the_box_does_not_end_the_audit():
     pairs = {(row["first"], row["second"]): row for row in one.pairs.iter_rows(named=True)}
     assert pairs["x", "a"]["probability_low"] is pairs["x", "a"]["probability_high"] is None
     assert pairs["x", "a"]["verdict"] == "open"
-    assert any("(x) is not possible in 100% of the" in note for note in one.assumptions["notes"])
+    assert any("(x) is impossible under 100% of the" in note for note in one.assumptions["notes"])
     part = audit(sure, "mrr", sparsity=(0.0, 0.8), test="t").models.filter(model="x")
     assert 0 < part["refuted"].item() < 1
     assert part["full_high"].item() == 1
@@ -547,7 +547,7 @@ def test_where_the_box_is_refuted_it_is_said():
     both = {name: table(1 + (rng.random(400) < share)) for name, share in (("a", 0.001), ("b", 0.03))}
     one = audit(both, "mrr", sparsity=(0.0, 0.4), test="t", unevenness=0)
     assert one.models["refuted"].is_between(0.5, 1, closed="left").all()
-    notes = [note for note in one.assumptions["notes"] if "is not possible in" in note]
+    notes = [note for note in one.assumptions["notes"] if "is impossible under" in note]
     assert len(notes) == 2
 
 

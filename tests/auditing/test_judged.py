@@ -247,7 +247,7 @@ def test_other_designs_give_a_lower_bound_and_no_more(design):
     said = found.assumptions
     assert (said["sparsity"], said["correlation"]) == (None, None)
     assert 0 < said["sparsity_at_least"] <= 3 / 5
-    assert said["correlation_from"] == "nothing: 0 is taken"
+    assert said["correlation_from"] == "not stated: 0 is assumed"
     for table, columns in (
         (found.models, ("strength", "full", "full_low", "full_high")),
         (found.pairs, ("probability_low", "probability_high")),

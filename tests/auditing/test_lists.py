@@ -270,7 +270,7 @@ def test_demonstrated_facts_turn_the_order_of_judged_answers_too(world, depth):
 def test_labels_need_lists(world):
     graph, scores = world
     ready = Prepared({str(i): ranked(graph, own) for i, own in enumerate(scores)}, graph)
-    with pytest.raises(ValueError, match="`lists` must be there"):
+    with pytest.raises(ValueError, match="`lists` must be given with labels"):
         ready.labelled(drawn_labels(graph, np.random.default_rng(1))[0])
 
 
@@ -295,7 +295,7 @@ def test_bad_input(world):
         query=pl.lit("x|y|?"), entity=pl.lit("x"), relation=pl.lit("y")
     )
     with pytest.raises(
-        ValueError, match="`lists` must list candidates for the ranked queries, and that of 'second'"
+        ValueError, match="`lists` must list candidates for the ranked queries, but the list of 'second'"
     ):
         pair_of(first, second, graph, (run(graph, scores[0], 5), other))
 

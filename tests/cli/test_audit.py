@@ -37,7 +37,7 @@ def test_the_table(call, done):
     assert code == 0
     assert "full-test mrr if the sparsity were" in out
     assert "P(better)" not in out
-    assert "No sparsity is stated: no full-test metric is claimed" in " ".join(out.split())
+    assert "No sparsity is stated, so owkg claims no full-test metric" in " ".join(out.split())
 
 
 def test_json_is_what_the_library_gives(call):
@@ -130,8 +130,8 @@ def test_rounds_of_judging(call, refused, tmp_path):
     assert told["pairs"][0]["verdict"] == "turned by judged answers"
     assert told["assumptions"]["sparsity_from"] == "given"
     text = " ".join(printed.split())
-    assert f"Answers that judging found: {len(first)}; candidates that can never become any: 0." in text
-    assert "The judgements are sheets, and give labels alone" in text
+    assert f"Answers that judging found: {len(first)}; candidates that it ruled out: 0." in text
+    assert "The judgements are sheets, which owkg uses only as labels" in text
     assert told["assumptions"]["judged_labels"] == [len(first), 0]
     assert (told["assumptions"]["correlation"], "judged" in told) == (None, False)
     assert not (tmp_path / "turned" / "audit_sheet.tsv").exists()
@@ -190,7 +190,7 @@ def test_labels_that_change_nothing_are_said(call, refused, tmp_path):
         out.split()
     )
     err = refused("audit", *RUNS, "--metric", "mrr", "--test", "t", "--judged", doubted, *LISTED, notes=True)
-    assert "--judged must leave known answers: it gives a sparsity of" in err
+    assert "--judged must leave known answers, but gives a sparsity of" in err
     # More is found than the stated sparsity allows.
     code, out, _ = call(
         "audit",
@@ -277,12 +277,15 @@ def test_neighbours_of_many_systems(call, tmp_path):
     ("options", "message"),
     [
         (("--sparsity", "1"), "--sparsity must be in [0, 1), got 1.0."),
-        (("--sparsity", "0.4,0.2"), "--sparsity must be an interval that is not empty"),
-        (("--ties", "random"), "--ties must be of optimistic, pessimistic, realistic, exact, got 'random'."),
+        (("--sparsity", "0.4,0.2"), "--sparsity must have a lower number that is not above the upper one"),
+        (
+            ("--ties", "random"),
+            "--ties must be one of optimistic, pessimistic, realistic, exact, got 'random'.",
+        ),
         (("--sparsity", "much"), "--sparsity must be a number, or LOW,HIGH, got 'much'."),
-        (("--sparsity", "0.2", "--correlation", "0.9"), "with the correlations that are stated"),
+        (("--sparsity", "0.2", "--correlation", "0.9"), "under the stated correlations"),
         (("--metric", "amri"), "--metric must be plain means of weights that fall with the rank"),
-        (("--lists", "one.run"), "--lists must be of every system, and there is none of"),
+        (("--lists", "one.run"), "--lists must include a list of"),
         (("--lists", "one.run", "--lists", "two.run"), "--kg must be given with lists"),
         (("--judged", "full.qrels"), "--kg must be given with judgements"),
         (("--judged", "full.qrels", "--kg", "graph"), "--judged must judge answers that are not yet known"),

@@ -524,7 +524,7 @@ def test_an_audit_of_too_few_drawn_judgements_has_labels(folder, truth_and_folde
     done(*POOL, "--draw", "prefixes:70", "--out", "prefixes", notes=True)
     filled(truth, folder / "prefixes" / "sheet.tsv")
     found = answer(*AUDIT, "--judged", "prefixes")["assumptions"]
-    assert "Drawn prefixes give no sparsity: labels alone." in found["notes"]
+    assert "Drawn prefixes give no sparsity, only labels." in found["notes"]
 
 
 def test_an_audit_says_what_further_judgements_would_show(folder, answer, done, tmp_path):

@@ -43,7 +43,7 @@ def test_markdown_holds_the_frames(audit):
     verdicts = [row[-1] for row in pairs[2:]]
     assert verdicts == [verdict or "no verdict" for verdict in audit.pairs["verdict"]]
     at = pairs[0].index("certified")
-    assert [row[at] for row in pairs[2:5]] == ["34", "0", "no number turns it"]
+    assert [row[at] for row in pairs[2:5]] == ["34", "0", "no number reverses it"]
 
 
 def test_markdown_begins_with_the_answer(audit):
@@ -116,7 +116,7 @@ def test_latex_has_signs_and_dashes_of_its_own(audit):
 def test_judged_labels_are_told_in_every_form(audit):
     told = replace(audit, assumptions=audit.assumptions | {"judged_labels": [59, 7]})
     for form in (report.markdown, report.latex):
-        assert "Judged labels count: 59 found answers, 7 candidates that can be none." in form(told)
+        assert "Judged labels are included: 59 found answers, 7 ruled-out candidates." in form(told)
         assert "Judged labels" not in form(audit)
     rests = words.rests(words.prepared(told))
     assert "59 found answers" in rests["pairs"]
@@ -185,7 +185,7 @@ def test_the_answer_of_one_comparison_and_of_none():
 
 def test_judged_labels_are_two_counts():
     told = dict(words.protocol({"judged_labels": [239, 1240], "candidates": [239, 1240]}))
-    assert told["judged labels"] == "239 found answers, 1,240 candidates that can be none"
+    assert told["judged labels"] == "239 found answers, 1,240 ruled-out candidates"
     assert told["candidates"] == "239 to 1,240"
 
 
