@@ -111,7 +111,7 @@ def read_alignment(
 def split_pairs(alignment: Alignment, train_share: float, seed: int) -> Alignment:
     """Alignment with a random share of all pairs, at most all except one, for training.
 
-    Shares with one seed are nested: the training pairs of a smaller share are among those of a larger share.
+    Shares with one seed are nested: a larger share has all training pairs of a smaller share.
 
     Args:
         alignment: graphs and pairs, however they were split before.

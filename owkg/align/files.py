@@ -20,7 +20,7 @@ def read_entity_embeddings(path: Path, alignment: Alignment) -> tuple[np.ndarray
     and `right_labels`, by which they are reordered. The file is never unpickled.
 
     Raises:
-        ValueError: naming the file, if it is not such a file, or its labels are not those of the graphs.
+        ValueError: naming the file, if it is not such a file, or its labels differ from the graphs' labels.
         OSError: if it cannot be opened.
     """
     arrays = _needed(path, _SIDES)
@@ -36,7 +36,7 @@ def read_similarity(path: Path, alignment: Alignment) -> Float[np.ndarray, "left
     similar entities; and optionally `left_labels` and `right_labels` of all entities. It is never unpickled.
 
     Raises:
-        ValueError: naming the file, if it is not such a file, or its labels are not those of the graphs.
+        ValueError: naming the file, if it is not such a file, or its labels differ from the graphs' labels.
         OSError: if it cannot be opened.
     """
     arrays = _needed(path, ("similarity",))

@@ -141,8 +141,8 @@ def pairwise(
     If weights differ (micro metrics), the difference is a ratio D = sum d_q / sum w_q, whose weights are as
     random as the queries. "t" then divides D by the standard error of `difference_intervals`, with the same
     degrees of freedom: p < 0.05 if and only if the 95 % interval excludes 0. "randomisation" flips the d_q,
-    and reduces the observed D by the factor by which that interval is wider towards 0 because larger queries
-    differ. "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
+    and reduces the observed D in so far as that interval is wider towards 0 because larger queries differ.
+    "wilcoxon" still tests that the d_q are symmetric around 0, which is another hypothesis
     (`other_hypothesis`): of two systems with equal metrics, one may be better on most queries.
 
     Queries are assumed to be independent.
@@ -261,8 +261,8 @@ def difference_intervals(
 
     If systems have several seeds, d_q is computed from means over seeds, and the variance of the metric over
     the seeds of each system is added (`owkg.stats.nested`): queries are paired, seeds are not. The degrees of
-    freedom are Welch and Satterthwaite's. The variance added for queries that were not drawn is that of one
-    seed.
+    freedom are Welch and Satterthwaite's. The half query that is added differs in one seed only, so that it
+    adds less to the variance of a mean over several seeds.
 
     Args:
         scores: scores of at least two systems on at least two queries.

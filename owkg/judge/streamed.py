@@ -231,7 +231,7 @@ def _queries(parts: Partitions, tasks: Tasks, rows: pl.DataFrame) -> pl.DataFram
 
 
 def _shared_weights(weights: np.ndarray) -> np.ndarray:
-    """Weights of the first system, [metrics, queries]; ArgumentError if those of another system differ."""
+    """Weights of the first system, [metrics, queries]; ArgumentError if another system has others."""
     if not np.allclose(weights, weights[:, :1], rtol=1e-9, atol=0):
         raise ArgumentError("systems", "must have the same candidates and weights in every system.")
     return weights[:, 0]

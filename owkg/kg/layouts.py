@@ -90,7 +90,7 @@ def _nested(folder: Path) -> list[str]:
 
 
 def factory_folders(folder: Path) -> dict[str, Path]:
-    """Folders of PyKEEN's triples factories by split: those of a data set, or `folder` as "train".
+    """Folders of PyKEEN's triples factories by split: the folders of a data set, or `folder` as "train".
 
     Raises:
         ValueError: if `folder` is both a factory and a data set, or a data set without a training factory.

@@ -63,7 +63,7 @@ class Reading(NamedTuple):
     duplicates: str = "warn"
 
     def checked(self) -> "Reading":
-        """The options; ArgumentError if there is no such layout or treatment of duplicates."""
+        """These options; ArgumentError if there is no such layout or treatment of duplicates."""
         layout_named(self.layout)
         if self.duplicates not in DUPLICATES:
             raise ArgumentError(

@@ -37,7 +37,7 @@ def seen_part(graph: KnowledgeGraph, entities: Sequence[str], relations: Sequenc
 def seen_ids(
     graph: KnowledgeGraph, entities: Sequence[str], relations: Sequence[str]
 ) -> tuple[Int64[np.ndarray, "entities"], Int64[np.ndarray, "relations"]]:
-    """Ids in the model of the graph's entities and of its relations, -1 for those that it has not seen.
+    """Ids in the model of the graph's entities and of its relations, -1 for unseen ones.
 
     Raises:
         ValueError: as `seen_part`.

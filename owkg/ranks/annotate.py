@@ -115,7 +115,7 @@ def annotated(
 def other_candidates(
     table: RankTable | pl.DataFrame, graph: KnowledgeGraph, *, filter_splits: Sequence[str] | None = None
 ) -> int:
-    """Number of rows whose number of candidates differs from that of the filtered graph.
+    """Number of rows whose number of candidates differs from the number in the filtered graph.
 
     Args:
         table: rank table; it is validated.

@@ -131,7 +131,7 @@ def rank(
 
     Raises:
         ValueError: naming the argument, if the graph lacks the split, a matrix has the wrong shape, a score
-            is NaN, or labels differ from those of the graph.
+            is NaN, or labels differ from the graph's labels.
 
     Examples:
         >>> triples = np.array([[0, 0, 1]], np.int32)
@@ -178,7 +178,7 @@ def by_columns(
         order = orders[name] = own if labels is None else tuple(map(str, labels))
         if missing := set(own) - set(order):
             some = f"{len(missing):,} of {len(own):,}, such as {min(missing)!r}"
-            raise ArgumentError(name, f"must be all those of the graph, but have no column for {some}.")
+            raise ArgumentError(name, f"must be all labels of the graph, but have no column for {some}.")
     return seen_part(graph, orders["entities"], orders["relations"])
 
 

@@ -55,7 +55,7 @@ class DatasetFile(NamedTuple):
         return max(len(wide_sides(self.names.values())), 1)
 
     def scan(self, *columns: str) -> pl.LazyFrame:
-        """Lazy frame of those of the columns that the file itself has, with their names in owkg."""
+        """Lazy frame of the named columns, if the file itself has them, with their names in owkg."""
         own = {new: pl.col(old) for old, new in self.names.items()}
         for name in own.keys() & self.read_as.keys():
             own[name] = own[name].cast(self.read_as[name], strict=False)

@@ -183,7 +183,7 @@ def _whole(dataset: RankDataset, graph: KnowledgeGraph | None, *, complete: bool
 
 
 def _readable(path: Path) -> Path:
-    """`path` if its suffix is that of a table or an array of ranks; ValueError otherwise."""
+    """`path` if it has the suffix of a table or an array of ranks; ValueError otherwise."""
     require_rereadable(path)
     if path.suffix.lower() != ".npy" and not is_rank_table(path):
         hint = "owkg ranks convert makes one from scores (.npz), runs and lists"
@@ -290,7 +290,7 @@ def write_table(table: pl.DataFrame, path: str | PathLike[str], about: dict[str,
 
 
 def path_checked(path: str | PathLike[str]) -> Path:
-    """`path` if its suffix is that of a rank table; ValueError otherwise."""
+    """`path` if it has the suffix of a rank table; ValueError otherwise."""
     path = checks.path("path", path)
     if path.suffix.lower() != ".parquet" and separator(path) is None:
         raise ValueError(f"{path}: the name of a rank table must end in {_SUFFIXES}.")

@@ -353,7 +353,7 @@ def _in_order(
         for triples in splits.values():
             triples[:, 0], triples[:, 2] = place[triples[:, 0]], place[triples[:, 2]]
     if relations is not None:
-        # Relations that the file does not know are numbered after those that it knows.
+        # Relations that the file does not know are numbered after the relations that it knows.
         given = set(relations)
         relations += tuple(label for label in graph.relations if label not in given)
         place = _places("relation", graph.relations, relations)

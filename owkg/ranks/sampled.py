@@ -142,7 +142,7 @@ def ranks_of_input(held: Mapping[str, Any], *, num_entities: int | None = None) 
 
 
 def is_sampled(names: Sequence[str]) -> bool:
-    """Whether the arrays of a file are those of an evaluator."""
+    """Whether the arrays of a file belong to an evaluator."""
     return any(name in names for name in _MARKS)
 
 

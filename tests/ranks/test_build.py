@@ -171,10 +171,10 @@ def test_columns_of_another_order_are_named_by_their_labels():
     ("labels", "message"),
     [
         ({"entities": "abcde"}, "`entities` must be labels, got 'abcde'"),
-        ({"entities": ["e0", "e1"]}, r"`entities` must be all those of .* no column for 3 of 5, such as"),
+        ({"entities": ["e0", "e1"]}, r"`entities` must be all labels of .* no column for 3 of 5, such as"),
         ({"entities": [*(f"e{i}" for i in range(5)), "x"]}, "`entities` must be in the graph, got 'x'"),
         ({"entities": [*(f"e{i}" for i in range(5)), "e1"]}, "`entities` must be distinct labels"),
-        ({"relations": ["r0"]}, r"`relations` must be all those of .* 1 of 2, such as 'r1'"),
+        ({"relations": ["r0"]}, r"`relations` must be all labels of .* 1 of 2, such as 'r1'"),
     ],
 )
 def test_labels_of_columns_are_those_of_the_graph(labels, message):
