@@ -53,7 +53,7 @@ def test_bad_input(change, message):
     [
         (["high"], [[0.1]], "`positive` must be an array of numbers, got list"),
         ({"a": 1}, None, "`positive` must hold y_pred_pos or t_pred_top10, got a"),
-        ({"y_pred_pos": [1.0]}, None, "`y_pred_neg` must be there"),
+        ({"y_pred_pos": [1.0]}, None, "`y_pred_neg` must be given"),
         ({"y_pred_pos": [1.0], "y_pred_neg": [0.5]}, [[0.1]], "`negative` must be left out"),
         ([0.1], None, "`negative` must be the scores"),
         ([0.1, 0.2], [[0.1], [0.1, np.nan]], "not NaN, got NaN for query 1"),
