@@ -74,7 +74,7 @@ def test_a_bad_line_of_a_file_is_named(tmp_path):
     path.write_text("head,relation,tail,label,score\na,r,b,1,0.5\na,r,c,maybe,0.5\n")
     with pytest.raises(ValueError, match=r"t.csv, line 3: label must be .*, got 'maybe'"):
         read_triples(path)
-    with pytest.raises(ValueError, match="name ends in"):
+    with pytest.raises(ValueError, match="must end in"):
         read_triples(tmp_path / "t.pickle")
 
 

@@ -90,7 +90,7 @@ def test_2014_is_2014_0_and_07_is_no_7(tmp_path, monkeypatch, call):
         ("s.npz tasks.csv --key relation --out r.csv", "--key must not be one of head"),
         (
             "s.npz tasks.csv --known dates.csv --during time --out r.csv",
-            "--during must be numbers everywhere",
+            "--during must be numbers in all tables",
         ),
         (
             "s.npz tasks.csv --known back.csv --during time --out r.csv",

@@ -783,4 +783,4 @@ def test_what_filtered_the_ranks_is_said(call, tmp_path):
     write_ranks(table.drop("filtered"), ranks)
     assert "filtered" not in call(f"{ranks} --metric mrr")[1]
     write_ranks(table, ranks, {"lists": "partial"})
-    assert "is of partial lists" in call(f"{ranks} --metric mrr")[2]
+    assert "holds partial lists" in call(f"{ranks} --metric mrr")[2]

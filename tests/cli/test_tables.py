@@ -97,7 +97,7 @@ def test_arrays(call):
         ("pool m.csv n.csv --depth 1 --out p --columns head=nope", "m.csv: --columns names 'nope'"),
         ("metrics r.npy --no-ties --kg g --ids", "--ids has no effect on r.npy, whose rows do not name"),
         ("metrics r.npy --no-ties --kg g --columns head=1", "no column rank; columns found: 0, 1; --columns"),
-        ("metrics r.npy --no-ties", "r.npy: no column candidates; --candidates says"),
+        ("metrics r.npy --no-ties", "r.npy: no column candidates; give their number in --candidates"),
         ("ranks convert m.csv --columns head=nope --out o.csv", "m.csv: --columns names 'nope'"),
         ("ranks convert g --out o.csv", "INPUT must hold .parquet files"),
         (f"metrics m.csv --columns {NAMES} --no-ties --ids --kg g", "line 2: head must be a number, got 'a'"),
