@@ -388,7 +388,10 @@ def test_a_best_checkpoint_that_is_gone_is_told(ring, tmp_path):
             lambda path: rows(path, lambda table: table.with_columns(valid_mrr=0.5)),
             "is not as it was written",
         ),
-        (lambda path: rows(path, lambda table: table.with_columns(step=nothing("step"))), "step is not so"),
+        (
+            lambda path: rows(path, lambda table: table.with_columns(step=nothing("step"))),
+            "got other values in step",
+        ),
         # A run of rules has no losses; the checksum says that this one had some.
         (
             lambda path: rows(path, lambda table: table.with_columns(loss=nothing("loss"))),
@@ -558,7 +561,9 @@ def test_a_path_of_other_columns(ring, tmp_path, change, wrong):
     train(ring, CONFIGS["complex"], tmp_path / "run")
     file = tmp_path / "run" / "path.parquet"
     change(pl.read_parquet(file)).write_parquet(file)
-    with pytest.raises(ValueError, match=rf"path\.parquet: must have numbers in step, .*; {wrong} is not so"):
+    with pytest.raises(
+        ValueError, match=rf"path\.parquet: must have numbers in .*, got other values in {wrong}"
+    ):
         load_run(tmp_path / "run")
 
 
