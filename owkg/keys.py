@@ -76,7 +76,7 @@ def _sequence(key: Seed) -> np.random.SeedSequence:
 def settled(*, x64: bool | None = None, device: bool = True) -> Iterator[None]:
     """Context, and decorator, with the JAX configuration that owkg's functions assume.
 
-    Draws are those of `jax_threefry_partitionable`; types and ranks are promoted; NaN and infinity are
+    JAX draws with `jax_threefry_partitionable`; types and ranks are promoted; NaN and infinity are
     allowed; arrays are copied to the device as needed; jit is enabled. The user's own settings return
     afterwards. If JAX has not been imported yet, nothing is set; a function that imports JAX inside has its
     own context.

@@ -38,7 +38,7 @@ def ranks(
         head, relation, tail: ids or labels of the triples, [queries]. Default: their numbers.
         side: position that the candidates replace: "head" (`head_neg`) or "tail" (`tail_neg`); one for all
             queries, or one for each. Default "tail".
-        num_entities: number of candidates, only for `t_pred_top10`, which has the ten best alone. If an
+        num_entities: number of candidates, only for `t_pred_top10`, which has only the ten best. If an
             answer is not among the ten, its ranks are the bounds of its rank, and the column `bounded` is
             true.
 

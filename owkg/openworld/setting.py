@@ -24,9 +24,10 @@ _ROUNDING = 1e-12
 class World(TypedDict):
     """Keyword arguments that describe a query independently of any model; numbers or arrays that broadcast.
 
-    sparsity: beta, P(an answer is missing), in (0, 1).
-    num_answers: N, number of full-test answers, at least 1.
-    num_entities: candidates before filtering, above `num_answers`.
+    Attributes:
+        sparsity: beta, P(an answer is missing), in (0, 1).
+        num_answers: N, number of full-test answers, at least 1.
+        num_entities: candidates before filtering, above `num_answers`.
     """
 
     sparsity: ArrayLike
@@ -37,8 +38,9 @@ class World(TypedDict):
 class SettingArguments(World):
     """Keyword arguments that describe a query and one model, checked by `grid`; includes `World`.
 
-    strength: l, P(an answer is classified positive), in [0, 1].
-    correlation: rho between "missing" and "positive", inside `feasible_correlation`. Default 0.
+    Attributes:
+        strength: l, P(an answer is classified positive), in [0, 1].
+        correlation: rho between "missing" and "positive", inside `feasible_correlation`. Default 0.
     """
 
     strength: ArrayLike
@@ -48,8 +50,9 @@ class SettingArguments(World):
 class PairArguments(SettingArguments):
     """Keyword arguments that describe a query and two models, checked by `pair`; includes `SettingArguments`.
 
-    other_strength: l of the second model, in [0, 1].
-    other_correlation: rho of the second model. Default: rho of the first model.
+    Attributes:
+        other_strength: l of the second model, in [0, 1].
+        other_correlation: rho of the second model. Default: rho of the first model.
     """
 
     other_strength: ArrayLike

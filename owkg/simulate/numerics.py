@@ -44,7 +44,7 @@ def pairwise_sum(values: Float[Array, "n ..."]) -> Float[Array, "..."]:
 def prefix_counts(
     flags: Bool[Array, "rows columns"], dtype: DTypeLike
 ) -> Integer[Array, "rows_plus_1 columns"]:
-    """Number of true rows before each row, modulo the range of `dtype`, because unsigned counts wrap."""
+    """Number of true rows before each row, modulo the range of `dtype` (unsigned counts wrap)."""
     # A CPU adds row after row in a sixth of the time of `cumsum`; an accelerator would wait for each row.
     return jax.lax.platform_dependent(
         flags, cpu=partial(_row_after_row, dtype=dtype), default=partial(_all_at_once, dtype=dtype)
