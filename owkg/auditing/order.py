@@ -49,8 +49,8 @@ class Full(NamedTuple):
     """Implied full-test metric at each sparsity and correlation of a grid; NaN where the value is impossible.
 
     Attributes:
-        strength: strength that the value implies. A value beyond the last strength (`Extended`) by no more
-            than its error has the last strength.
+        strength: strength that the value implies. A value beyond the last strength (`Extended`) by at
+            most two errors has the last strength.
         full: full-test metric of that strength; at a sparsity of 0, the value itself.
         slope: change of `full` per change of the value.
         inside: whether some strength gives the value itself.
