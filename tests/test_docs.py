@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from family_tree import ontology
+from owkg.auditing.result import VERDICTS
 from owkg.example import judge_by_truth, write_example
 from owkg.pools import Queries, draw
 from owkg.train import Training
@@ -199,6 +200,11 @@ def test_the_printed_numbers_that_are_kept_are_those_of_today(owkg_data):
         found = printed.table_of(printed.cells_of(paper, owkg_data))
         assert kept["place"].to_list() == found["place"].to_list()
         assert kept["verdict"].to_list() == found["verdict"].to_list()
+
+
+def test_the_page_of_the_audit_explains_every_verdict():
+    rows = re.findall(r"^\| ([^|`]+) \| [^|]+ \| [^|]+ \|$", page("understand/audit.md"), re.MULTILINE)
+    assert sorted(rows[1:]) == sorted(VERDICTS)
 
 
 def test_the_implied_full_tests_of_the_page_are_those_of_its_example(capsys):
