@@ -52,8 +52,8 @@ def measured_strength(metric: RankWeight, value: Any, num_answers: Any, num_enti
         ValueError: if an argument is out of range, or the metric weighs all ranks equally.
 
     Examples:
-        >>> from owkg.metrics import MRR
-        >>> round(float(measured_strength(MRR, 0.4, [3, 5, 5], 5000)), 4)
+        >>> from owkg.rank_weights import rank_weight
+        >>> round(float(measured_strength(rank_weight("mrr"), 0.4, [3, 5, 5], 5000)), 4)
         0.3989
     """
     checked_metric(metric)

@@ -115,7 +115,7 @@ ledger.measure("next", lambda found: {{}}, 0.0)
         timeout=50,
     )
     assert done.returncode == 1
-    assert told(done)["slow"].endswith("failed: had not ended when the time was over")
+    assert told(done)["slow"].endswith("failed: was still running when the time was over")
     content = json.loads(path.read_text())
     assert list(content["parts"]) == ["quick", "slow"]
     assert content["parts"]["quick"]["bytes_per_s"] == 1

@@ -70,9 +70,9 @@ def test_a_run_of_another_seed_stops_it_before_any_training(world, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"configurations": ()}, "`configurations` must be some, each in a folder of its own"),
-        ({"configurations": (TWO[0], TWO[0])}, "`configurations` must be some, each in a folder of its own"),
-        ({"worlds": []}, "`worlds` must be some, each in a folder of its own"),
+        ({"configurations": ()}, "`configurations` must be at least one, each in its own"),
+        ({"configurations": (TWO[0], TWO[0])}, "`configurations` must be at least one, each in its own"),
+        ({"worlds": []}, "`worlds` must be at least one, each in its own"),
         ({"max_steps": 1}, "`max_steps` must reach the first look of Dist 4, 2, got 1"),
         ({"most_checkpoints": 1}, "`most_checkpoints` must be"),
         ({"seed": -1}, "`seed` must be"),
