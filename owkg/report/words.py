@@ -78,7 +78,7 @@ def chance_text(low: float | None, high: float | None) -> str:
 
 def certified(value: int | None) -> str:
     """Lower bound of the missing answers that reverse an order."""
-    return "no number reverses it" if value is None else f"{value:,}"
+    return "none reverses it" if value is None else f"{value:,}"
 
 
 def demonstrated(value: int | None, searched: bool) -> str:

@@ -181,7 +181,7 @@ def test_power_and_breakdown_are_the_frames(page, audit, names):
     assert np.array(json.loads(page.scripts[0])["power"]) == pytest.approx(whole, abs=5e-6)
     head, *rows = table(page, "Answers that reverse the order")
     assert head == ["metric", "first", "second", "certified", "demonstrated", "share"]
-    assert [row[3] for row in rows] == ["34", "0", "no number reverses it"] * 2
+    assert [row[3] for row in rows] == ["34", "0", "none reverses it"] * 2
     assert [row[4] for row in rows] == ["51", "none found", "none found"] * 2
     head, *rows = table(page, "Answers that would reverse")
     assert next(row for row in rows if len(row) > 1) == [f"({names[0]}, r, ?)", "tail", "e0", "<r>", "x0"]

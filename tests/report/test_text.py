@@ -43,7 +43,7 @@ def test_markdown_holds_the_frames(audit):
     verdicts = [row[-1] for row in pairs[2:]]
     assert verdicts == [verdict or "no verdict" for verdict in audit.pairs["verdict"]]
     at = pairs[0].index("certified")
-    assert [row[at] for row in pairs[2:5]] == ["34", "0", "no number reverses it"]
+    assert [row[at] for row in pairs[2:5]] == ["34", "0", "none reverses it"]
 
 
 def test_markdown_begins_with_the_answer(audit):
