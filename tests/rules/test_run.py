@@ -96,7 +96,7 @@ def test_queries_without_predictions_are_told(folder, tmp_path, capsys):
         ("f likes e\nHeads: f\t0.9\nTails: z\t0.8\n", "line 3: the graph has no entity 'z'"),
         ("f likes e\nHeads: f\tnan\nTails: a\t0.8\n", "line 2: must be candidates with scores"),
         ("f likes e\nHeads: f\tinf\nTails: a\t0.8\n", "line 2: a score must be finite"),
-        ("f likes e\nHeads: \nTails: \n", "holds no candidate of any triple"),
+        ("f likes e\nHeads: \nTails: \n", "must have at least one candidate, got none for any triple"),
     ],
 )
 def test_bad_predictions_are_named_by_line(folder, tmp_path, capsys, text, message):
