@@ -195,7 +195,7 @@ def write_example(out: StrPath, *, seed: int = 0, overwrite: bool = False) -> di
             any other file, such as a judged sheet, is never replaced.
 
     Returns:
-        What metadata.json holds: the seed, and numbers of entities, relations, facts, answers and queries.
+        The content of metadata.json: seed, and numbers of entities, relations, facts, answers and queries.
 
     Raises:
         ValueError: if `out` is there and may not be replaced, or `seed` is out of its range.
