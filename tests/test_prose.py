@@ -41,7 +41,6 @@ REST: dict[str, int] = {
     "CONTRIBUTING.md": 4,
     "README.md": 5,
     "docs": 171,
-    "notebooks": 32,
     "owkg/cli": 98,
     "owkg/terminal": 10,
 }

@@ -26,6 +26,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PAGES = (
     "index.html",
     "get_started/install.html",
+    "get_started/lessons/3_reversed.html",
     "how_to/tasks/leaderboard.html",
     "how_to/judging.html",
     "understand/audit.html",
