@@ -167,7 +167,7 @@ def test_it_is_ready_without_jax():
         ({"focus": [0.1, 2]}, r"`focus` must be in \[0, 1\], got 2.0"),
         ({"focus": [[0.1]]}, "`focus` must be a number or several"),
         ({"inconsistency": 0.5}, "`inconsistency` must be in"),
-        ({"metrics": "gmr"}, "`metric` must be a mean of a rank weight"),
+        ({"metrics": "gmr"}, "`metric` must be the mean of a rank weight"),
         ({"metrics": "nothing"}, "unknown metric"),
         ({"seed": -1}, "`seed` must be"),
     ],

@@ -224,6 +224,8 @@ CALLERS = {
     "sampling/card.py": [],  # whole command lines
     "sampling/readme.py": [],
     "terminal/process.py": [],  # options of all commands
+    "models/kinds.py": [],  # of the command that made the model
+    "report": [("audit",)],
 }
 OPTION, NAMED, COMMAND = r"(?<![\w(-])--[a-z][\w-]*", r"(?<![^\s(])`(\w+)`", r"owkg ((?:[a-z-]+ )+)"
 

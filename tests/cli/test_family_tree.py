@@ -140,7 +140,8 @@ def test_a_rule_that_cannot_be(refused, tmp_path):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_relations_in_three_forms(call, name):
+def test_relations_in_three_forms(call, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     shown, found, page = (
         call("relations", name, "--format", form)[1] for form in ("table", "json", "markdown")
     )

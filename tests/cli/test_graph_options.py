@@ -48,7 +48,7 @@ def test_options_of_a_graph_need_one(refused, tmp_path, words):
 
 
 def test_a_run_notes_how_its_graph_was_read(call, refused, graph):
-    assert "say so (--layout labelled)" in refused("train", graph, *TRAIN)
+    assert "give --layout labelled" in refused("train", graph, *TRAIN)
     assert call("train", graph, *TRAIN, "--layout", "labelled", "--duplicates", "drop")[0] == 0
     noted = json.loads(Path("run/metadata.json").read_text())["graph_reading"]
     assert noted == {"layout": "labelled", "duplicates": "drop"}

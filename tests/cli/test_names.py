@@ -118,4 +118,4 @@ def test_lists_belong_to_systems_by_name(folder, call):
     assert "named by their files, y, x" in err
     code, _, err = call(*line, "x.run", "--lists", "y.run", "--name", "first,second")
     assert code == 0, err
-    assert "in the order of the systems: first has 'x', second has 'y'" in err
+    assert "by order: first has 'x', second has 'y'" in err

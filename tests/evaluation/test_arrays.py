@@ -190,10 +190,10 @@ def test_a_score_that_is_no_finite_number_is_named(entity, score):
         ({"tolerance": 1e-45}, "`tolerance` must be 0 or at least 1e-30, got 1e-45"),
         ({"block_bytes": 0}, "`block_bytes` must be .*0"),
         ({"known": [1]}, r"`known` must be KnownAnswers, or None for raw ranks, got \[1\]"),
-        ({"known": known_answers([[0, 0, 1]], "head", **SIZES)}, "`known` must be of side"),
+        ({"known": known_answers([[0, 0, 1]], "head", **SIZES)}, "`known` must have side, .* got .*head"),
         (
             {"known": known_answers([[0, 0, 1]], "tail", num_entities=5, num_relations=M)},
-            "`known` must be of",
+            "`known` must have side, .* got .*5",
         ),
     ],
 )

@@ -275,7 +275,7 @@ def test_arrays_and_lists_of_ranks():
         ([1, float("nan")], {"candidates": 9}, "row 2: rank must be whole or half"),
         ([1, 2], {"graph": GRAPH}, "`columns` must give the side"),
         ([[1, 2]], {"graph": GRAPH}, "has 1 rows without triples, and the split test has 2 triples"),
-        (3, {"candidates": 9}, "must be of owkg.read_ranks or owkg.rank, a DataFrame, .* got int"),
+        (3, {"candidates": 9}, "must be a table of owkg.read_ranks or owkg.rank, a DataFrame, .* got int"),
         ([[1, 2]], {"candidates": 9, "columns": {"rank": "2"}}, "names '2'; columns found: '0', '1'"),
         ([TABLE, TABLE], {}, r"`ranks` must have names if there are several tables: \{name: table, ...\}"),
     ],

@@ -92,7 +92,7 @@ def test_a_budgeted_pool_from_the_sheet_to_the_audit(files, call, monkeypatch, t
     for command in (("audit", *systems, *listed, "--judged"), ("missing", "--kg", "graph")):
         code, _, err = call(*command, tmp_path / "judged.qrels", "--design", "complete")
         assert code == 2
-        assert "--design must be budget for" in err
+        assert "--design must be left out, or be budget as recorded with" in err
     code, out, _ = call("missing", bare, "--kg", "graph", "--design", "sampled-budget", "--format", "json")
     assert json.loads(out)["sparsity"][0]["ci_low"] is not None
     # Where the queries are a random sample, and the budget is for all, the pool says so.

@@ -485,7 +485,7 @@ def test_a_run_from_before_updates_of_rows_is_gone_on_with(ring, tmp_path):
     (run / "metadata.json").write_text(json.dumps(noted | {"metadata_sha256": own}))
     assert config_text(run_config(run)) == config_text(config)
     assert train(ring, run_config(run), run, resume=True).step == load_run(run).step
-    with pytest.raises(ValueError, match=r"""'updates = "dense"' there, 'updates = "rows"' asked for"""):
+    with pytest.raises(ValueError, match=r"""must have 'updates = "rows"', got 'updates = "dense"'"""):
         train(ring, run_config(run, updates="rows"), run, resume=True)
 
 
@@ -496,7 +496,7 @@ def test_checkpoints_of_another_shape_are_refused_and_stay(ring, tmp_path):
     shutil.rmtree(run / "checkpoints")
     shutil.copytree(tmp_path / "other" / "checkpoints", run / "checkpoints")
     steps = checkpoints.checkpoint_steps(run / "checkpoints")
-    message = r"another model or shape: .*'entity'.* is float32\[20, 18\], and not float32\[20, 16\]"
+    message = r"another model or shape: .*'entity'.* must be float32\[20, 16\], got float32\[20, 18\]"
     for read in (lambda: load_run(run), lambda: train(ring, config, run, resume=True)):
         with pytest.raises(ValueError, match=message):
             read()
