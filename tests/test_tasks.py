@@ -26,6 +26,10 @@ STARTS = [
     ROOT / "README.md",
     *sorted((ROOT / "docs" / "get_started").glob("[0-9]_*.md")),
     ROOT / "docs" / "understand" / "audit.md",
+    *(
+        ROOT / "docs" / "how_to" / f"{name}.md"
+        for name in ("choose_sparsity", "published_numbers", "report_in_a_paper")
+    ),
 ]
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # What a trained model reads depends on the processor in its last digits; speed on everything.
