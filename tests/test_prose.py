@@ -37,14 +37,7 @@ TURNS = {
     "alike": r"\balike\b",
 }
 # What remains to be written anew, by folder; it may only fall.
-REST: dict[str, int] = {
-    "CONTRIBUTING.md": 4,
-    "README.md": 5,
-    "docs": 171,
-    "notebooks": 32,
-    "owkg/cli": 98,
-    "owkg/terminal": 10,
-}
+REST: dict[str, int] = {"CONTRIBUTING.md": 4, "README.md": 5, "docs": 171, "notebooks": 32}
 
 
 def passages(path: Path) -> Iterator[tuple[int, str]]:

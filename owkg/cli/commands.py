@@ -94,7 +94,7 @@ def group(
     for old, one in (former or {}).items():
         text, sections = _read(one)
         sections.pop("Examples", None)
-        noting = _noting(one, f"`{name} {old}` is now `{name} {one.__name__}`; the old name will be removed in 0.2.")
+        noting = _noting(one, f"`{name} {old}` is now `{name} {one.__name__}`; the old name ends with 0.2.")
         app.command(old, cls=_Command, hidden=True)(_command(noting, text, sections))
     return app
 

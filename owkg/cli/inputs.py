@@ -59,7 +59,7 @@ def _refuse_split(out: Path) -> None:
 
     if is_part_of_graph(out.absolute()):
         raise ValueError(
-            f"{out}: cannot be written: its folder holds a graph, and a file of this name would be part of it."
+            f"{out}: cannot be written: its folder holds a graph, and this file would be part of it."
         )
 
 

@@ -85,7 +85,7 @@ OtherCorrelation = Annotated[
     float | None,
     typer.Option(
         metavar="RHO",
-        help="Correlation between missing from the test set and classified positive, for the second model. "
+        help="Correlation of the second model between missing from the test set and classified positive. "
         "Default: the value of --correlation.",
     ),
 ]
@@ -167,7 +167,7 @@ class TableOptions:
         untied: Treat ranks (columns rank, or head_rank and tail_rank) as ranks without ties.
         realistic: Treat ranks as means of optimistic and pessimistic ranks, such as 2.5. Only realistic
             metrics have a value then.
-        candidates (N): Number of candidates of each row, for a table without a column candidates. Default:
+        candidates (N): Number of candidates of each row, if the table has no column candidates. Default:
             counted in --kg.
         ids: Treat head, relation and tail as integer ids of --kg, whatever its labels are.
     """
@@ -221,7 +221,7 @@ class GraphOptions:
             or ntriples. For labelled files also the order of columns, such as head,tail,relation or
             head,relation,tail,time (time is ignored), or the names of columns in a header line, such as
             head=subject,relation=predicate,tail=object. Default: recognised from the files.
-        duplicates (warn|keep|drop|error): What to do with triples that a split holds more than once: keep
+        duplicates (warn|keep|drop|error): Treatment of triples that a split contains more than once: keep
             them and print a note (warn), keep them, drop all but the first, or stop. Default: warn, or keep
             if the result does not depend on them.
     """
@@ -325,7 +325,7 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
     if len(set(answers)) < len(answers):
         raise ValueError(f"`num_answers` must name each number of answers once, got {text!r}.")
     if not all(0 <= q < math.inf for q in queries) or max(queries) == 0:
-        raise ValueError(f"`num_answers` must have numbers of queries that are not negative and not all 0, got {text!r}.")
+        raise ValueError(f"`num_answers` must count queries from 0 up, and more than 0 in all, got {text!r}.")
     return list(answers), list(queries)
 
 

@@ -117,7 +117,7 @@ def show_metrics(
     lines: Iterable[object] = (),
     *,
     notes: Sequence[str] | None = None,
-    **beside: object,
+    **more: object,
 ) -> None:
     """Prints results as one table, or as JSON: one result as an object, several as a list under `results`.
 
@@ -128,11 +128,11 @@ def show_metrics(
         form: JSON or table.
         lines: lines below the table.
         notes: notes below the lines, and in the JSON object.
-        **beside: further entries of the JSON object.
+        **more: further entries of the JSON object.
     """
     if form == Format.JSON:
         rows = [{"metric": result["metric"], **setting, **result} for result in results]
-        show(form, (rows[0] if len(rows) == 1 else {"results": rows}) | beside, notes=notes)
+        show(form, (rows[0] if len(rows) == 1 else {"results": rows}) | more, notes=notes)
         return
     line(title, "bold")
     line(", ".join(f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items()), "dim")
@@ -147,7 +147,7 @@ def show_metrics(
 def written_together(folder: Path) -> Iterator[Path]:
     """Context that yields an empty folder, whose files are moved to `folder` at the end: all or none.
 
-    They replace files of the same names; other files in `folder` stay. Each path is printed on standard error.
+    They replace files of the same names; other files in `folder` stay. Standard error names each.
     """
     with new_folder(lambda: folder_within(folder)) as aside, naming_place(folder, aside):
         yield aside

@@ -31,9 +31,7 @@ def filter_note(table: "pl.DataFrame", split: str | None, names: Sequence[str]) 
     if not names or "filtered" not in table.columns or table["filtered"].all():
         return []
     what = "some ranked answers are" if split is None else f"{split} is"
-    return [
-        f"{what} not in the filter ({', '.join(names)}): the other answers to a query stay candidates"
-    ]
+    return [f"{what} not in the filter ({', '.join(names)}): the other answers to a query stay candidates"]
 
 
 def unseen_note(unseen: dict[str, Any], split: str | None) -> list[str]:
@@ -110,13 +108,13 @@ def show_estimates(
     none = found.values.filter(found.values["sampling_error"] == 0)
     if len(none) and found.typical_share < 1:
         named = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())
-        notes.append(f"a sampling error of 0 means that the sample found nothing, not that it is precise: {named}")
+        notes.append(f"a sampling error of 0 means that the sample found nothing, not precision: {named}")
     if found.typical_share + found.sampled_share > 1:
-        notes.append("this needs more scores than full evaluation: leave out --sample, or choose a smaller share")
+        notes.append("more scores than full evaluation needs: leave out --sample, or choose a smaller share")
     if scorer.graph.num_entities < _FEW:
         notes.append(
-            f"with only {scorer.graph.num_entities:,} entities these intervals are too short; full evaluation "
-            "is fast and has no sampling error"
+            f"with only {scorer.graph.num_entities:,} entities these intervals are too short; full "
+            "evaluation is fast and has no sampling error"
         )
     cells = [
         [
@@ -132,8 +130,8 @@ def show_estimates(
     heads = ["side", "metric", "estimate", "95% interval", "full evaluation", "error"]
     title = f"{source.path}: unbiased estimates, {options['ties']} ranks, {options['split']}"
     told = (
-        f"scores computed: {found.typical_share + found.sampled_share:.1%} of all ({found.typical_share:.1%} for "
-        f"typical candidates, {found.sampled_share:.2%} for other candidates)"
+        f"scores computed: {found.typical_share + found.sampled_share:.1%} of all ({found.typical_share:.1%} "
+        f"for typical candidates, {found.sampled_share:.2%} for other candidates)"
     )
     shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
     show(form, {"results": found.values, **shares}, [Table(title, heads, cells)], [told], notes=notes)

@@ -17,7 +17,7 @@ _ESCAPED = {
 
 
 def latex_escaped(text: object) -> str:
-    """Text with special characters of LaTeX escaped, and brackets, which would be arguments of a line break."""
+    """Text with special characters of LaTeX escaped; so are brackets, which line breaks take as arguments."""
     return "".join(_ESCAPED.get(c, c) for c in plain_text(text))
 
 

@@ -131,8 +131,8 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
     if not _noted and isinstance(error, UnicodeEncodeError):
         _noted = True
         print(
-            f"owkg: note: standard output accepts only {error.encoding}: other letters are written as escapes "
-            "such as \\xe9; set PYTHONUTF8=1 to write them unchanged",
+            f"owkg: note: standard output accepts only {error.encoding}: other letters are written as "
+            "escapes such as \\xe9; set PYTHONUTF8=1 to write them unchanged",
             file=sys.stderr,
         )
     return codecs.backslashreplace_errors(error)
