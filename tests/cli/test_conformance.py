@@ -20,7 +20,7 @@ def test_results_of_other_libraries(call, answer, request):
     path = request.config.rootpath / RECORD
     code, out, _ = call("conformance", "--results", path, "--failed")
     assert code == 0
-    assert all(text in out for text in ("PyKEEN", "Wrong, by vector", "scores-nan-answer", "none"))
+    assert all(text in out for text in ("PyKEEN", "Wrong numbers", "scores-nan-answer", "none"))
     said = answer("conformance", "--results", path, "--failed")
     assert {row["verdict"] for row in said["failed"]} == {"fail", "error"}
     assert len(said["libraries"]) == len(json.loads(path.read_text()))

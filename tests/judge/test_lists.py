@@ -104,10 +104,10 @@ def test_bad_lists(change, message):
     ("line", "message"),
     [
         ("s.npz --lists x.run", "--kg must name the graph"),
-        ("s.npz --kg g", "--out must say where to write the rank table, or --lists"),
+        ("s.npz --kg g", "--out must name the rank table to write, or --lists"),
         ("s.npz --kg g --lists x.run --tolerance 0.1", "--tolerance has no effect without --out"),
         ("s.npz --kg g --out x.csv --depth 2", "--depth has no effect without --lists"),
-        ("a.run --kg g --lists x.run", "--lists is of score matrices, and a.run is a run"),
+        ("a.run --kg g --lists x.run", "--lists needs score matrices, but a.run is a run"),
         ("s.npz --kg g --lists s.npz", "cannot be written: it is read"),
     ],
 )

@@ -49,7 +49,7 @@ def show_plan(
     from owkg.pools.folder import planned
 
     found = planned(systems, kg, settings, metrics, widths, reading=words["reading"], tables=words["tables"])
-    title = "expected widths of 95% intervals of systems and of differences (medians)"
+    title = "expected widths of 95% intervals, of systems and of differences (medians)"
     tables = [Table(title, list(_DRAW), [_cells(row) for row in found.widths.to_dicts()])]
     lines = [_HOURS]
     if found.wishes is not None:

@@ -132,9 +132,9 @@ def _check_files(files: Reading, out: Path, *, overwrite: bool) -> None:
             raise ValueError(f"`{name}` must be a file of its own, got {path}, which is used already.")
         taken.append(place)
         if path.exists() and name in ("conflicts", "expert"):
-            raise ValueError(f"{path}: exists already, and may contain labels; name another file.")
+            raise ValueError(f"{path}: is there already, and may contain labels; name another file.")
         if path.exists() and not overwrite:
-            raise ValueError(f"{path}: exists already; --overwrite replaces it.")
+            raise ValueError(f"{path}: is there already; --overwrite replaces it.")
 
 
 def _with_expert(

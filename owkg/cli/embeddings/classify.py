@@ -163,7 +163,7 @@ def _joined(files: list[Path], columns: dict[str, str] | None) -> "pl.DataFrame"
             tables[i] = table = table.select(pl.lit(name).alias("model"), pl.all())
         for model in table["model"].unique(maintain_order=True):
             if model in owner:
-                raise ValueError(f"{path}: the model {model!r} is also in {owner[model]}.")
+                raise ValueError(f"{path}: the model {model!r} is in {owner[model]} too.")
             owner[model] = path
     return pl.concat(tables, how="diagonal_relaxed")
 

@@ -95,8 +95,8 @@ def _said(report: dict[str, Any], test: "Filtered", split: str) -> Iterator[str]
     if report["unanswered"]:
         yield f"{report['unanswered']:,} queries have no list"
     yield (
-        f"sign test, one test answer and one known answer drawn for each of {test.queries:,} queries: only the "
-        f"test answer is listed in {test.tested_alone:,}, only the known answer in {test.known_alone:,} "
+        f"sign test of a test answer and a known answer drawn for each of {test.queries:,} queries: only the "
+        f"test answer is listed for {test.tested_alone:,}, only the known answer for {test.known_alone:,} "
         f"(p {test.p_value:.2g}): "
         + (
             "known answers seem to have been removed before ranking"
