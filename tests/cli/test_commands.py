@@ -146,7 +146,7 @@ def test_what_a_docstring_leaves_out_is_found():
     def silent(*, much: int) -> None:
         """Says nothing of much."""
 
-    with pytest.raises(TypeError, match="of the parameter 'much'"):
+    with pytest.raises(TypeError, match="must describe the parameter 'much'"):
         group("some", "", silent)
 
     def unclear(*, much: int) -> None:

@@ -296,7 +296,7 @@ def test_models_with_seeds_are_one_pair(folder, call, done, answer, tmp_path):
     write_ranks(pl.concat(rows), tmp_path / "seeds.parquet")
     asked = ("compare", tmp_path / "seeds.parquet", "--metric", "mrr", "--test", "t")
     printed = done(*asked)
-    assert "where m is better (t test over queries and seeds)" in " ".join(printed.split())
+    assert "if m is better (t test over queries and seeds)" in " ".join(printed.split())
     assert "value ± deviation over seeds" in printed
     found = pl.read_csv(io.StringIO(call(*asked, "--format", "csv")[1]))
     assert found["quantity"].to_list() == ["value", "value", "difference"]

@@ -8,7 +8,7 @@ RECORD = "docs/reproduction/conformance.json"
 def test_owkg_alone(call):
     code, out, _ = call("conformance")
     assert code == 0
-    assert "Conformance with 91 vectors" in out
+    assert "Conformance with 91 test cases" in out
     assert "owkg" in out
     code, out, _ = call("conformance", "--adapter", "owkg", "--format", "json", "--failed")
     said = json.loads(out)

@@ -234,7 +234,7 @@ def test_bad_topics(refused, folder, topics, arguments, shown):
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        ("", "--out must say"),
+        ("", "--out must name"),
         ("--out x", "RUN is missing"),
         ("one.run --out x", "--depth must be given"),
         ("one.run --depth 2 --out x", "--kg must be given"),
