@@ -749,4 +749,4 @@ def test_the_figure_of_focus(call, refused, tmp_path):
 def test_no_number_suffices_for_any_weight_that_falls(call):
     line = "power --strength 0.7 --other-strength 0.701 --sparsity 0.35 --num-answers 1 --num-entities 40"
     code, out, _ = call(f"{line} --other-correlation 0.3 --all-metrics")
-    assert (code, "fall with the rank - (paired -)" in out) == (0, True)
+    assert (code, "fall with the rank: - (paired -)" in out) == (0, True)

@@ -43,7 +43,9 @@ def test_wished_widths(folder, answer, done):
     assert all(row["width"] <= row["wish"] for row in found["wishes"])
     assert answer(*POOL, "--plan", "--metric", "ap")["wishes"] is None
     table = done(*POOL, "--plan", "--metric", "ap", "--width", "rr=0.0001", notes=True)
-    assert "RR@5: no number of prefixes is enough for a width of 0.0001; judging all of them gives 0.0" in table
+    assert (
+        "RR@5: no number of prefixes is enough for a width of 0.0001; judging all of them gives 0.0" in table
+    )
     assert re.search(r"RR@5 +0\.0001 +queries:80 ", table)
 
 

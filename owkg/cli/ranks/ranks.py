@@ -151,7 +151,7 @@ def convert(
     if lists is not None and run is not None:
         write_run(run, lists)
         longest = run.group_by("query").len()["len"].max()
-        told = f"wrote {lists}: at most {longest:,} answers to each of {run['query'].n_unique():,} queries"
+        told = f"wrote {lists}: up to {longest:,} best answers to each of {run['query'].n_unique():,} queries"
         show(Format.TABLE, {}, lines=[told], notes=notes if table is None else [])
     if out is not None and table is not None:
         ranks.write_ranks(table, out, about)
