@@ -37,7 +37,7 @@ TURNS = {
     "alike": r"\balike\b",
 }
 # What remains to be written anew, by folder; it may only fall.
-REST: dict[str, int] = {"owkg/cli": 55, "owkg/terminal": 10}
+REST: dict[str, int] = {}
 
 
 def passages(path: Path) -> Iterator[tuple[int, str]]:

@@ -185,7 +185,7 @@ def _of_drawn(drawn: DrawnJudgements) -> str:
 
 def _notes(box: Box, ready: Prepared, judged: Judged) -> list[str]:
     """Notes on all assumptions of an audit, as sentences."""
-    found = ["Queries are the sampling unit of every interval and test."]
+    found = ["All intervals and tests treat whole queries, not single answers, as independent."]
     if box.found is not None:
         found.append(
             f"Judging ({judged.design.in_words}) shows a sparsity of at least {box.found[0]:.3f} "

@@ -1,4 +1,4 @@
-"""Commands out of functions: options by the signature, what they mean by the docstring."""
+"""Commands made from functions: the signature gives the options, the docstring gives their help texts."""
 
 import ast
 import inspect
@@ -22,15 +22,15 @@ _TITLE = re.compile(r"([A-Z][\w -]*):")
 _ENTRY = re.compile(r"(\w+)(?: \((.+?)\))?: (.*)")
 
 
-# Columns of a help; a terminal with fewer breaks its lines.
+# Smallest width of a help text in columns; a narrower terminal wraps its lines.
 _NARROWEST = 80
 
 
 class Given(frozenset[str]):
-    """The names of the parameters that were given on the command line."""
+    """Names of the parameters that were given on the command line."""
 
     def refuse(self, names: Iterable[str], why: str) -> None:
-        """Raises ValueError of the first of `names` that was given: "`name` why."."""
+        """Raises ValueError for the first of `names` that was given; the message is "`name` why."."""
         for name in names:
             if name in self:
                 raise ValueError(f"`{name.strip('_')}` {why}.")
@@ -38,11 +38,11 @@ class Given(frozenset[str]):
 
 Commands = Sequence[Callable[..., None] | typer.Typer]
 
-# Titles of panels that several commands have; those that few people need come last, in this order.
+# Titles of panels that several commands share; the panels in LAST come last, in this order.
 OUTPUT, STATISTICS = "Output", "Tests and intervals"
 GRAPH, TABLES, RARE = "The graph", "Rank tables from other programs", "Rarely needed"
 LAST = (STATISTICS, OUTPUT, GRAPH, TABLES, RARE)
-# What stands for a value where nothing more is said of it.
+# Placeholder of a value if the docstring gives none.
 _METAVARS = {int: "N", float: "NUMBER", str: "TEXT", Path: "FILE", list[str]: "TEXT", list[Path]: "FILE"}
 
 
@@ -54,32 +54,34 @@ def group(
     former: Mapping[str, Callable[..., None]] | None = None,
     **settings: Any,
 ) -> typer.Typer:
-    """An app of functions, each a command, and of other apps.
+    """App whose commands are functions, and which may contain other apps.
 
-    The parameters before the `*` of a signature are arguments, those after it options. `filter_` is the
-    option --filter, unless the annotation names another flag; of a bool that is False by default there is no
-    --no-flag. A parameter whose type is a dataclass stands for an option for each of its fields; one of type
-    `Given` is no option, but tells which were given. Types such as `Annotated[int, typer.Option(min=1)]` add
-    what Typer knows beyond that; with a help there, as the shared ones of `owkg.cli.options` have, the
-    docstring is silent. A docstring is the help of the command, and then has sections:
+    Parameters before the `*` of a signature become arguments, and parameters after it become options.
+    `filter_` becomes --filter unless the annotation names another flag. A bool that is False by default gets
+    no --no-flag. A parameter whose type is a dataclass becomes one option for each field. A parameter of type
+    `Given` is not an option; it receives the names of the parameters that were given. Types such as
+    `Annotated[int, typer.Option(min=1)]` add settings of Typer. If they contain a help text, as the shared
+    options of `owkg.cli.options` do, the docstring does not describe the parameter. The docstring is the help
+    text of the command, followed by sections:
 
         Args:
-            kg (DIR): What the help says about --kg, whose value it calls DIR. Default: what happens without.
+            kg (DIR): Help text of --kg, whose value is shown as DIR. Default: what happens without it.
         A title:
             seeds: An option in a panel of its own.
         Examples:
             owkg train data/nations --out run
 
-    In a dataclass the first section is `Attributes`. Panels come in the order of their first option, those of
-    `LAST` last.
+    In a dataclass the first section is `Attributes`. Panels appear in the order of their first option; the
+    panels in `LAST` come last.
 
     Args:
-        name: of the app.
-        about: its help.
-        *commands: functions and apps, in the order of the help.
+        name: name of the app.
+        about: help text of the app.
+        *commands: functions and apps, in the order of the help text.
         panels: further functions and apps, by the title of their panel.
-        former: functions by names that they once had; these are hidden, and a note tells the name of today.
-        **settings: of `typer.Typer`.
+        former: functions by their former names; these commands are hidden and print a note with the current
+            name.
+        **settings: settings of `typer.Typer`.
     """
     usual: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": "rich", "add_completion": False}
     of_panels = {None: commands} | dict(panels or {})
@@ -92,18 +94,18 @@ def group(
     for old, one in (former or {}).items():
         text, sections = _read(one)
         sections.pop("Examples", None)
-        noting = _noting(one, f"`{name} {old}` is now `{name} {one.__name__}`; the old name will go in 0.2.")
+        noting = _noting(one, f"`{name} {old}` is now `{name} {one.__name__}`; the old name ends with 0.2.")
         app.command(old, cls=_Command, hidden=True)(_command(noting, text, sections))
     return app
 
 
 def _name(one: Callable[..., None] | typer.Typer) -> str:
-    """The name of a command or of an app."""
+    """Name of a command or of an app."""
     return str(one.info.name) if isinstance(one, typer.Typer) else one.__name__
 
 
 def _add(app: typer.Typer, one: Callable[..., None] | typer.Typer, panel: str | None) -> None:
-    """Adds a command or an app to a panel of the help."""
+    """Adds a command or an app to a panel of the help text."""
     if isinstance(one, typer.Typer):
         app.add_typer(one, rich_help_panel=panel)
         return
@@ -114,7 +116,7 @@ def _add(app: typer.Typer, one: Callable[..., None] | typer.Typer, panel: str | 
 
 
 def _noting(function: Callable[..., None], note: str) -> Callable[..., None]:
-    """The function, after a note on standard error."""
+    """Function that prints a note on standard error and then calls `function`."""
 
     @wraps(function)
     def noting(**values: Any) -> None:
@@ -125,7 +127,7 @@ def _noting(function: Callable[..., None], note: str) -> Callable[..., None]:
 
 
 def _without_types(params: list[Any]) -> list[Any]:
-    """The parameters; a flag, which takes no value, and an argument, which is called by one, show no type."""
+    """Parameters whose type is not shown for flags, which take no value, and for arguments."""
     for one in params:
         if getattr(one, "is_flag", False):
             one.metavar = ""
@@ -135,7 +137,7 @@ def _without_types(params: list[Any]) -> list[Any]:
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands that its help lists in their order, and whose flags show no type."""
+    """Group whose help text lists the commands in the given order and shows no type for flags."""
 
     order: Sequence[str] = ()
 
@@ -148,7 +150,7 @@ class CommandGroup(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command whose help cuts no word off: a name of an option keeps its line, other words are broken."""
+    """Command whose help text cuts off no word: names of options stay whole, longer words are broken."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
@@ -164,7 +166,7 @@ class _Command(TyperCommand):
 
         class Whole(Table):
             def add_row(self, *cells: Any, **options: Any) -> None:
-                # Columns of words cut them off.
+                # Typer joins these texts as Columns, which cut words off.
                 texts = [one for one in getattr(cells[-1], "renderables", ()) if isinstance(one, Text)]
                 cells = (*cells[:-1], Text(" ").join(texts)) if texts else cells
                 super().add_row(*cells, **options)
@@ -180,7 +182,7 @@ class _Command(TyperCommand):
 
 
 def _command(function: Callable[..., None], text: str, sections: dict[str, list[str]]) -> Callable[..., None]:
-    """The function with the signature and docstring that Typer reads."""
+    """Function with the signature and docstring that Typer expects."""
     said, parameters, groups, heard = _said(sections), [], {}, ""
     hints = get_type_hints(function, include_extras=True)
     for one in inspect.signature(function).parameters.values():
@@ -213,7 +215,7 @@ def _command(function: Callable[..., None], text: str, sections: dict[str, list[
 
 
 def _by_panel(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
-    """The parameters in the order of the help: those of a panel together, those of `LAST` last."""
+    """Parameters in the order of the help text: grouped by panel, with the panels in `LAST` at the end."""
     panels = [get_args(one.annotation)[1].rich_help_panel for one in parameters]
     order = [None, *(panel for panel in panels if panel not in LAST), *LAST]
     places = [order.index(panel) for panel in panels]
@@ -237,37 +239,37 @@ def _fields_of(kind: type) -> Iterator[inspect.Parameter]:
 def _parameter(
     name: str, kind: Any, default: object, said: dict[str, "_Said"], *, is_option: bool
 ) -> inspect.Parameter:
-    """A parameter that Typer knows all of."""
+    """Parameter with its flags, help text and placeholder for Typer."""
     base, *more = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     info = next((one for one in more if isinstance(one, ParameterInfo)), None)
     if info is None or info.help is None:
         if name not in said:
-            raise TypeError(f"the docstring says nothing of the parameter {name!r} of a command.")
+            raise TypeError(f"the docstring of a command must describe the parameter {name!r}.")
         about = said[name]
         metavar = about.metavar or (None if get_origin(base) is Literal else _METAVARS.get(_plain(base)))
         options: dict[str, Any] = {"help": about.help, "metavar": metavar, "rich_help_panel": about.panel}
         if info is not None:
             options |= {"min": info.min, "max": info.max}
-        # In an annotation, Typer holds the first flag as the default.
+        # In an annotation, Typer stores the first flag as `default`.
         named = [getattr(info, "default", None), *(getattr(info, "param_decls", None) or ())]
         flags = [flag for flag in named if isinstance(flag, str) and flag.startswith("--")]
         flags = flags or [f"--{name.strip('_').replace('_', '-')}"]
         if base is bool and default is True:
             flags = [f"{flags[0]}/--no-{flags[0].removeprefix('--')}"]
-        if not is_option:  # Arguments are called by their names.
+        if not is_option:  # Typer names an argument by its placeholder.
             options["metavar"] = about.metavar
         kind = Annotated[base, typer.Option(*flags, **options) if is_option else typer.Argument(**options)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _plain(kind: Any) -> Any:
-    """The type without None."""
+    """Type without None."""
     others = [one for one in get_args(kind) if one is not NoneType]
     return others[0] if len(others) == 1 and get_origin(kind) is UnionType else kind
 
 
 class _Said(NamedTuple):
-    """What a docstring says of a parameter."""
+    """Description of a parameter in a docstring."""
 
     help: str
     metavar: str | None
@@ -275,7 +277,7 @@ class _Said(NamedTuple):
 
 
 def _said(sections: dict[str, list[str]]) -> dict[str, _Said]:
-    """What sections say, by the name of the parameter."""
+    """Descriptions of parameters in `sections`, by name."""
     said = {}
     for title, entries in sections.items():
         panel = None if title in ("Args", "Attributes") else title
@@ -288,7 +290,7 @@ def _said(sections: dict[str, list[str]]) -> dict[str, _Said]:
 
 
 def _docstring(documented: Callable[..., None]) -> str:
-    """The docstring; of the source where `python -OO` has left it out, and a dataclass made one up."""
+    """Docstring; taken from the source under `python -OO`, which drops it or leaves a generated one."""
     if sys.flags.optimize < 2:
         return documented.__doc__ or ""
     source = ast.parse(textwrap.dedent(inspect.getsource(documented))).body[0]
@@ -296,7 +298,7 @@ def _docstring(documented: Callable[..., None]) -> str:
 
 
 def _read(documented: Callable[..., None]) -> tuple[str, dict[str, list[str]]]:
-    """The text of a docstring, and the entries of its sections by their titles."""
+    """Text of a docstring, and the entries of its sections by title."""
     text, sections = [], {}
     entries: list[str] | None = None
     lines = inspect.cleandoc(_docstring(documented)).splitlines()

@@ -1,4 +1,4 @@
-"""Bad input becomes one clear line and exit code 2; a signal becomes exit code 128 and its number."""
+"""Bad input becomes one clear line and exit code 2; a signal becomes exit code 128 plus its number."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ from owkg.errors import renamed
 from owkg.terminal.process import dropped
 from owkg.terminal.tables import one_line
 
-# Arguments that come from an option of another name.
+# Options whose name differs from the argument of the library.
 _OPTIONS = {
     "spread": "--node-spread",
     "exponent": "--popularity-exponent",
@@ -36,18 +36,19 @@ _OPTIONS = {
     "k": "K",
     "p": "P",
 }
-# Until a signal that got lost is raised again.
+# Seconds until a lost signal is raised again.
 _SOON_S = 0.05
 
 
-# Letters of an error line at most, and how many of its end are kept of a longer one.
+# Longest error line in characters, and how many are kept from the end of a longer one.
 _LONGEST, _END = 1000, 300
 
 
 def options_of(app: typer.Typer | Callable[..., object], arguments: Sequence[str]) -> dict[str, str] | None:
-    """What the command that `arguments` call calls its parameters, by their names in Python.
+    """Names of the called command's parameters on the command line, by their names in Python.
 
-    `--by` of an option, FILE of an argument. None where no command is called.
+    An option is named by its flag, such as `--by`, and an argument by its placeholder, such as FILE. None if
+    `arguments` call no command.
     """
     if not isinstance(app, typer.Typer):
         return None
@@ -68,11 +69,11 @@ def options_of(app: typer.Typer | Callable[..., object], arguments: Sequence[str
 
 
 def option_named(argument: str, options: Mapping[str, str] | None) -> str:
-    """An argument of the library as the option that it came from; of none of these, as plain words.
+    """Option that an argument of the library came from, or plain words if there is none.
 
     Args:
-        argument: its name.
-        options: of `options_of`; None: every argument is an option.
+        argument: name of the argument.
+        options: result of `options_of`; if None, every argument counts as an option.
     """
     flag, other = "--" + argument.replace("_", "-"), _OPTIONS.get(argument)
     if options is None:
@@ -84,7 +85,7 @@ def option_named(argument: str, options: Mapping[str, str] | None) -> str:
 
 
 def _one_line(message: str, options: Mapping[str, str] | None) -> str:
-    """The message on one line of bounded length, its arguments named as the options that they came from."""
+    """Message on one line of bounded length, with arguments named as the options that they came from."""
 
     def option(argument: str) -> str:
         return option_named(argument, options)
@@ -96,9 +97,9 @@ def _one_line(message: str, options: Mapping[str, str] | None) -> str:
 
 
 def _of_environment(error: Exception) -> str:
-    """What the machine lacks, memory or a device; nothing where that is not why it fails.
+    """Message about memory or a device that the machine lacks; empty if the error has another cause.
 
-    An error of memory is told by its name and words, as JAX may not even be imported.
+    Errors of JAX are recognised by their name and text, because JAX may not have been imported.
     """
     if isinstance(error, ImportError) and re.search("failed to map|annot allocate memory", str(error)):
         return f"this takes more memory than there is: {error}"
@@ -109,7 +110,7 @@ def _of_environment(error: Exception) -> str:
         return f"this takes more memory than there is: {str(error).splitlines()[0]}"
     if sys.flags.optimize > 1:
         what = f"{type(error).__name__}: {error}"
-        return f"python -OO (PYTHONOPTIMIZE=2) takes away docstrings, which a library needs here ({what})."
+        return f"python -OO (PYTHONOPTIMIZE=2) removes docstrings, which a library needs here ({what})."
     if "jax" in sys.modules:
         from owkg.keys import require_device
 
@@ -122,12 +123,12 @@ def _of_environment(error: Exception) -> str:
             ", ".join(name for name in os.environ if name.startswith(("JAX_", "XLA_"))) or "none is set"
         )
         said = str(error).splitlines()[0].partition(" (you may need")[0].rstrip(".")
-        return f"JAX cannot start ({said}); look at the variables of JAX ({variables})."
+        return f"JAX cannot start ({said}); check the environment variables of JAX ({variables})."
     return ""
 
 
 def require_variables() -> None:
-    """Stops where an environment variable would end a library that owkg needs."""
+    """Raises ValueError if an environment variable would crash a library that owkg needs."""
     threads = os.environ.get("POLARS_MAX_THREADS")
     if threads is not None and not (
         re.fullmatch(r"0*\d{1,4}", threads, re.ASCII) and 0 < int(threads) <= 1024
@@ -135,7 +136,7 @@ def require_variables() -> None:
         raise ValueError(f"POLARS_MAX_THREADS must be a number of threads, from 1 to 1024, got {threads!r}.")
 
 
-# What Typer says of a value that it cannot read, and what this says.
+# Words of Typer for a value that it cannot parse, and their replacements.
 _WORDS = {
     "Value error, ": "",
     "Input should be a valid number, unable to parse string as a number": "must be a number",
@@ -145,11 +146,11 @@ _WORDS = {
 
 
 def _of_typer(error: Any) -> str:
-    """The message of an error of Typer, with the value that it is about, and the option that may be meant."""
+    """Message of an error of Typer, with the wrong value, or options that the user may have meant."""
     wrong = getattr(error, "option_name", None)
     if wrong is not None and getattr(error, "possibilities", None) is not None:
         near = _meant(wrong, [flag for one in error.ctx.command.params for flag in one.opts])
-        return f"No such option: {wrong}" + (f"; is {' or '.join(near)} meant?" if near else "")
+        return f"No such option: {wrong}" + (f"; did you mean {' or '.join(near)}?" if near else "")
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     for word, ours in _WORDS.items():
         message = message.replace(word, ours)
@@ -161,7 +162,7 @@ def _of_typer(error: Any) -> str:
 
 
 def _meant(wrong: str, flags: Iterable[str]) -> list[str]:
-    """The options that a wrong one may stand for: by first letters (--lr), by a word of it, by spelling."""
+    """Options that a wrong one may mean: by initials (--lr), by one of its words, or by spelling."""
     flags = [flag for flag in flags if flag.startswith("--") and flag != "--help"]
     words = {flag: flag.strip("-").split("-") for flag in flags}
     word = wrong.strip("-")
@@ -177,19 +178,19 @@ def guarded(
 ) -> int:
     """Runs `call` and returns the exit code: its own int or 0, 2 for bad input, 130 for an interrupt.
 
-    Output that nobody reads any more ends with 141, as a process that SIGPIPE ends.
+    If the reader of the output has closed it, the code is 141, as for a process that SIGPIPE ends.
 
     Args:
-        name: what the error line starts with.
-        call: a Typer app called with `standalone_mode=False`, or any function.
-        options: of the command that is called, as `options_of`; is asked where there is an error.
+        name: beginning of the error line.
+        call: Typer app called with `standalone_mode=False`, or any function.
+        options: function that returns the result of `options_of`; only called if there is an error.
     """
     message = ""
     try:
         require_variables()
         code = call()
         code = code if isinstance(code, int) else 0
-        if sys.stdout is not None:  # closed by whoever started the command
+        if sys.stdout is not None:  # None if it was closed before the start
             sys.stdout.flush()
     except typer.TyperException as error:
         code, message = 2, _of_typer(error)
@@ -198,11 +199,11 @@ def guarded(
     except BrokenPipeError:
         code = _unread()
     except SystemExit as error:
-        if not isinstance(error.__context__, BrokenPipeError):  # of which Typer makes an exit
+        if not isinstance(error.__context__, BrokenPipeError):  # Typer turns a broken pipe into an exit
             raise
         code = _unread()
     except (ValueError, OSError) as error:
-        # The number of an error of the system says nothing that its words do not.
+        # The number of a system error adds nothing to its text.
         code, message = 2, re.sub(r"^\[Errno \d+\] ", "", str(error))
         if isinstance(error, OSError) and error.errno == errno.ELOOP:
             message = f"{error.filename}: it is a loop of links."
@@ -221,13 +222,13 @@ def guarded(
 
 
 def called(name: str, app: Callable[..., object], arguments: Sequence[str] | None = None) -> int:
-    """Calls a Typer app and returns the exit code, as `guarded`.
+    """Calls a Typer app and returns the exit code, as `guarded` does.
 
     Args:
-        name: of the command.
-        app: to call.
-        arguments: those of the process when None. Empty ones are refused: a path of no text would be the
-            current folder.
+        name: name of the command.
+        app: app to call.
+        arguments: arguments of the command. Default: the arguments of the process. An empty one is an error,
+            because an empty path would mean the current folder.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
 
@@ -236,9 +237,9 @@ def called(name: str, app: Callable[..., object], arguments: Sequence[str] | Non
             place = given.index("")
             before = given[place - 1] if place else ""
             named = before if before.startswith("--") else f"argument {place + 1}"
-            raise ValueError(f"{named} is empty; is a variable of the shell not set?")
+            raise ValueError(f"{named} is empty; is a shell variable unset?")
         for place, word in enumerate(given):
-            if re.search("[\ud800-\udfff]", word):  # bytes that are no letters
+            if re.search("[\ud800-\udfff]", word):  # bytes that are not text
                 encoding = sys.getfilesystemencoding()
                 hint = "PYTHONUTF8=1 reads UTF-8"
                 raise ValueError(f"argument {place + 1} must be text in {encoding}, got {word!r}; {hint}.")
@@ -248,15 +249,15 @@ def called(name: str, app: Callable[..., object], arguments: Sequence[str] | Non
 
 
 def _unread() -> int:
-    """The exit code where whoever read the output has gone; the interpreter must find no closed pipe."""
+    """Exit code if nobody reads the output; the streams are replaced so that exiting prints no error."""
     dropped(sys.__stdout__, sys.__stderr__)
     return 128 + signal.SIGPIPE
 
 
 def heard() -> None:
-    """Makes SIGTERM and SIGHUP end the process in order, and no signal get lost in a garbage collection.
+    """Lets SIGTERM and SIGHUP end the process cleanly, and keeps garbage collection from losing a signal.
 
-    Python drops what is raised in a callback of its garbage collector, and JAX has such a callback.
+    Python drops exceptions raised in a callback of its garbage collector, and JAX has such a callback.
     """
     before = sys.unraisablehook
 
@@ -264,20 +265,20 @@ def heard() -> None:
         number = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}.get(what.exc_type)
         if number is None:
             before(what)
-        elif not sys.is_finalizing():  # once the callback has returned
+        elif not sys.is_finalizing():  # raise it again after the callback has returned
             here = threading.main_thread().ident
             threading.Timer(_SOON_S, signal.pthread_kill, [here, number]).start()
 
     sys.unraisablehook = again
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # from here on, work is ended in order
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # from here on, an interrupt ends work cleanly
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _terminated)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
         signal.signal(signal.SIGHUP, _terminated)
 
 
 def unheard() -> None:
-    """Makes signals end the process at once: its work is done, and an ending interpreter hears none."""
+    """Lets signals end the process at once, because an interpreter that is ending handles none."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -289,15 +290,15 @@ def _terminated(number: int, _: object) -> None:
 
 @contextmanager
 def ended_at_once() -> Iterator[None]:
-    """Lets SIGINT, SIGTERM and SIGHUP end the process as the system does, even within a compiled call.
+    """Lets SIGINT, SIGTERM and SIGHUP end the process at once, even within a compiled call.
 
-    Python hears a signal only when the call returns, which may take minutes. For work that writes no file, in
-    a process that has `heard` its signals.
+    Python handles a signal only when the call returns, which may take minutes. Use it for work that writes no
+    file, in a process that has called `heard`.
     """
     if signal.getsignal(signal.SIGTERM) is not _terminated:
         yield
         return
-    # Polars sets a handler of its own, in C, when it is loaded.
+    # Import Polars first, because it sets a handler of its own, in C.
     import polars  # noqa: F401
 
     ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""Checks of input files and output folders before the work begins; graphs, metrics and notes of inputs."""
+"""Checks of input files and output folders before the work begins; reading of graphs, metrics and notes."""
 
 import os
 import sys
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 def check_readable(paths: Iterable[Path | None]) -> None:
-    """Raises the OSError of the first file that cannot be opened; ValueError of a pipe. None is no file."""
+    """Raises OSError for the first file that cannot be opened, and ValueError for a pipe; None is skipped."""
     for path in filter(None, paths):
         require_rereadable(path)
         path.open("rb").close()
 
 
 def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -> None:
-    """Stops where a file cannot be written, or is read; nothing is made, but the nearest folder is tried."""
+    """Raises an error if a file of `paths` cannot be written, is named twice, or is one of `reads`."""
     seen: set[str] = set()
     taken = [path for path in filter(None, reads) if path.exists()]
     for out in filter(None, paths):
@@ -37,9 +37,9 @@ def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -
         if is_stream(out):
             continue
         if out.exists() and any(out.samefile(path) for path in taken):
-            raise ValueError(f"{out}: cannot be written: it is read as well.")
+            raise ValueError(f"{out}: cannot be written: it is an input as well.")
         if (real := os.path.realpath(out)) in seen:
-            raise ValueError(f"{out}: cannot be written twice: two options name it.")
+            raise ValueError(f"{out}: cannot be written: two options name it.")
         seen.add(real)
         if out.is_dir():
             raise IsADirectoryError(f"{out}: cannot be written: it is a folder.")
@@ -54,17 +54,17 @@ def check_writable(paths: Iterable[Path | None], reads: Iterable[Path | None]) -
 
 
 def _refuse_split(out: Path) -> None:
-    """Stops where a graph is read from the folder of a file to write, and that file would be a part of it."""
+    """Raises ValueError if `out` would become part of the graph in its folder."""
     from owkg.kg.layouts import is_part_of_graph
 
     if is_part_of_graph(out.absolute()):
         raise ValueError(
-            f"{out}: cannot be written: its folder holds a graph, of which a file of this name is a part."
+            f"{out}: cannot be written: its folder holds a graph, and this file would be part of it."
         )
 
 
 def check_ending(name: str, path: Path | None, *endings: str) -> None:
-    """Stops where an option names a file of another kind; the last of the `endings` is said after "or"."""
+    """Raises ValueError if the file of an option has none of the `endings`."""
     if path is not None and path.suffix not in endings:
         raise ValueError(
             f"`{name}` must end in {', '.join(endings[:-1])} or {endings[-1]}, got {path.name!r}."
@@ -72,13 +72,13 @@ def check_ending(name: str, path: Path | None, *endings: str) -> None:
 
 
 def check_figure(figure: Path | None) -> None:
-    """Stops where `--figure` names no picture."""
+    """Raises ValueError if `--figure` does not name a picture."""
     check_ending("figure", figure, ".png", ".pdf", ".svg")
 
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """The warnings of the library within, as notes."""
+    """Context that yields a list of notes, to which warnings of the library are added."""
     notes: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -87,7 +87,7 @@ def collected() -> Iterator[list[str]]:
 
 
 def graph_in(folder: Path, reading: "Reading") -> "KnowledgeGraph":
-    """The graph in a folder, read as it is said; tells progress."""
+    """Graph in a folder, read with the settings in `reading`; shows progress."""
     from owkg.kg import read_graph
 
     with progress(f"Reading {folder}", "steps") as update:
@@ -97,7 +97,7 @@ def graph_in(folder: Path, reading: "Reading") -> "KnowledgeGraph":
 def graph_and_notes(
     folder: Path, how: GraphOptions, *, duplicates: str = "warn"
 ) -> "tuple[KnowledgeGraph, list[str]]":
-    """The graph in a folder, and the warnings about it; `duplicates` where the options are silent."""
+    """Graph in a folder, and the warnings about it; `duplicates` is the default of --duplicates."""
     from owkg.kg.read import Reading
 
     with collected() as notes:
@@ -105,13 +105,13 @@ def graph_and_notes(
 
 
 def graph_of(folder: Path | None, how: GraphOptions) -> "KnowledgeGraph | None":
-    """The graph of --kg; None where it is not given."""
+    """Graph of --kg; None if --kg is not given."""
     how.require(folder)
     return None if folder is None else graph_in(folder, how.reading())
 
 
 def split_names(text: str) -> list[str]:
-    """The names in a list with commas; a comma before a number belongs to the name before it (probe@1,0)."""
+    """Names in a list with commas; a comma before a number is part of the name before it (probe@1,0)."""
     names: list[str] = []
     for part in text.split(","):
         stripped = part.strip()
@@ -123,32 +123,32 @@ def split_names(text: str) -> list[str]:
 
 
 def metrics_given(names: Sequence[str] | None) -> "list[Metric] | None":
-    """The metrics that --metric names, each once; None where it is not given."""
+    """Metrics that --metric names, each once; None if --metric is not given."""
     from owkg.metrics.front import metrics_named
 
     return metrics_named([part for name in names for part in split_names(name)]) if names else None
 
 
 def names_of_systems(names: Sequence[str] | None) -> list[str]:
-    """The metrics, or measures of lists, that --metric names of several systems; the usual ones without."""
+    """Metrics or measures of lists that --metric names for several systems. Default: the usual ones."""
     from owkg.judge.compare import DEFAULT
 
     return [part for name in names or DEFAULT for part in split_names(name)]
 
 
 def noted_line(text: str) -> None:
-    """Says something beside the output."""
+    """Prints a note on standard error."""
     print(f"owkg: note: {one_line(_with_options(text))}", file=sys.stderr)
 
 
 def _with_options(text: str) -> str:
-    """A warning of the library with the arguments that it names as options."""
+    """Warning of the library in which arguments are named as options."""
     return renamed(text, lambda argument: option_named(argument, None))
 
 
 @contextmanager
 def noted() -> Iterator[None]:
-    """Prints the warnings of the library as notes."""
+    """Context that prints warnings of the library as notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _telling(noted_line)
@@ -156,7 +156,7 @@ def noted() -> Iterator[None]:
 
 
 def _telling(tell: Callable[[str], object]) -> Callable[..., None]:
-    """What shows warnings: it tells each text once; those of JAX are notes beside the output."""
+    """Replacement of `warnings.showwarning` that passes each text to `tell` once; JAX's become notes."""
     said: set[str] = set()
 
     def show(message: Warning | str, _: type[Warning], file: str, *__: object, **___: object) -> None:

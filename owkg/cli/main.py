@@ -1,4 +1,4 @@
-"""The `owkg` command: exit code 0 for success, 2 for bad input, 128 + n where signal n ended it."""
+"""The `owkg` command: exit code 0 for success, 2 for bad input, 128 + n if signal n ended it."""
 
 import sys
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from owkg.cli.ranks.ir import ir
 from owkg.cli.ranks.metrics import metrics
 from owkg.cli.ranks.ranks import ranks_app
 
-# Panels of the help, and the commands of each, those first that most people need.
+# Commands by panel of the help text; the commands that most people need come first.
 PANELS = {
     "Measure": (metrics, chance, ir, classify),
     "Compare": (compare, audit, power, stability),
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> None:
-    """The command in a process of its own, whose signals it hears."""
+    """Runs the command line as a process of its own, handles its signals, and exits."""
     heard()
     code = main()
     unheard()

@@ -1,4 +1,4 @@
-"""The options that several sub-commands share: one definition, one wording."""
+"""Options that several commands share, with one definition and one wording."""
 
 import csv
 import math
@@ -85,7 +85,7 @@ OtherCorrelation = Annotated[
     float | None,
     typer.Option(
         metavar="RHO",
-        help="Correlation between missing from the test set and classified positive, for the second model. "
+        help="Correlation of the second model between missing from the test set and classified positive. "
         "Default: the value of --correlation.",
     ),
 ]
@@ -161,13 +161,13 @@ Intersect = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """What rank tables do not say themselves.
+    """Information that rank tables do not contain.
 
     Rank tables from other programs:
-        untied: Treat ranks (columns rank, or head_rank and tail_rank) as free of ties.
+        untied: Treat ranks (columns rank, or head_rank and tail_rank) as ranks without ties.
         realistic: Treat ranks as means of optimistic and pessimistic ranks, such as 2.5. Only realistic
             metrics have a value then.
-        candidates (N): Number of candidates of each row, for a table without a column candidates. Default:
+        candidates (N): Number of candidates of each row, if the table has no column candidates. Default:
             counted in --kg.
         ids: Treat head, relation and tail as integer ids of --kg, whatever its labels are.
     """
@@ -179,7 +179,7 @@ class TableOptions:
     ids: bool = False
 
     def said(self) -> dict[str, Any]:
-        """What functions of the library are told."""
+        """Keyword arguments for functions of the library."""
         return {
             "columns": columns_given(self.columns),
             "untied": self.untied,
@@ -189,7 +189,7 @@ class TableOptions:
         }
 
     def reading(self) -> "TableReading":
-        """The same, of functions that read."""
+        """Same settings as a `TableReading`."""
         from owkg.ranks.reading import TableReading
 
         return TableReading(
@@ -198,7 +198,7 @@ class TableOptions:
 
 
 def columns_given(texts: Sequence[str] | None) -> dict[str, str] | None:
-    """The columns that `--columns` names, by what owkg calls them; None where it is not given."""
+    """Columns that `--columns` names, by their names in owkg; None if it is not given."""
     if not texts:
         return None
     found: dict[str, str] = {}
@@ -221,7 +221,7 @@ class GraphOptions:
             or ntriples. For labelled files also the order of columns, such as head,tail,relation or
             head,relation,tail,time (time is ignored), or the names of columns in a header line, such as
             head=subject,relation=predicate,tail=object. Default: recognised from the files.
-        duplicates (warn|keep|drop|error): What to do with triples that a split holds more than once: keep
+        duplicates (warn|keep|drop|error): Treatment of triples that a split contains more than once: keep
             them and print a note (warn), keep them, drop all but the first, or stop. Default: warn, or keep
             if the result does not depend on them.
     """
@@ -230,14 +230,14 @@ class GraphOptions:
     duplicates: str | None = None
 
     def reading(self, usual: "Reading | None" = None) -> "Reading":
-        """What is given, checked; the rest as `usual`, or as `read_graph` has it."""
+        """Checked settings that are given; otherwise those of `usual`, or the defaults of `read_graph`."""
         from owkg.kg.read import Reading
 
         usual = usual or Reading()
         return Reading(self.layout or usual.layout, self.duplicates or usual.duplicates).checked()
 
     def require(self, kg: Path | None) -> None:
-        """Stops where an option is given and no graph, or names nothing."""
+        """Raises ValueError if an option is given without a graph or has an invalid value."""
         for name, value in (("layout", self.layout), ("duplicates", self.duplicates)):
             if kg is None and value is not None:
                 raise ValueError(f"`{name}` has no effect without --kg, got {value!r}.")
@@ -247,7 +247,7 @@ class GraphOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingOptions:
-    """A model of known strength on a test set with missing facts.
+    """Model of known strength on a test set with missing facts.
 
     Attributes:
         strength (P): Strength of the model: probability that it classifies a true answer as positive, in [0,
@@ -277,7 +277,7 @@ class SettingOptions:
     popularity_exponent: float = 1.0
 
     def numbers(self, num_answers: int | list[int]) -> dict[str, Any]:
-        """What every function of the theory is told."""
+        """Keyword arguments that all functions of the theory share."""
         return {
             "strength": self.strength,
             "sparsity": self.sparsity,
@@ -287,13 +287,13 @@ class SettingOptions:
         }
 
     def metrics(self) -> "list[RankWeight]":
-        """The metrics that `--metric` names."""
+        """Metrics that `--metric` names."""
         from owkg.rank_weights.registry import checked_metric
 
         return [checked_metric(part.strip()) for name in self.metric for part in name.split(",")]
 
     def model(self) -> "MissingModel":
-        """The missing-fact model; ValueError for a parameter of another one."""
+        """Missing-fact model; ValueError if a parameter of another model is given."""
         from owkg.openworld import Independent, NodeBased, PopularityBased
 
         own = {"node": ("node_spread", 0.2), "popularity": ("popularity_exponent", 1.0)}
@@ -306,7 +306,7 @@ class SettingOptions:
         return Independent() if self.missing == "independent" else PopularityBased(self.popularity_exponent)
 
     def shown_missing(self) -> dict[str, str | float]:
-        """What the output says of the missing-fact model: its name, and its parameter if it has one."""
+        """Name of the missing-fact model for the output, and its parameter if it has one."""
         parameter = {"node": "node_spread", "popularity": "popularity_exponent"}.get(self.missing)
         return {"missing": self.missing} | ({parameter: getattr(self, parameter)} if parameter else {})
 
@@ -323,38 +323,38 @@ def histogram(text: str) -> tuple[list[int] | int, list[float] | None]:
             f"`num_answers` must be a whole number or ANSWERS:QUERIES,..., got {text!r}."
         ) from None
     if len(set(answers)) < len(answers):
-        raise ValueError(f"`num_answers` must not name a number of answers twice, got {text!r}.")
+        raise ValueError(f"`num_answers` must name each number of answers once, got {text!r}.")
     if not all(0 <= q < math.inf for q in queries) or max(queries) == 0:
-        raise ValueError(f"`num_answers` must count queries from 0 up, and some, got {text!r}.")
+        raise ValueError(f"`num_answers` must count queries from 0 up, and more than 0 in all, got {text!r}.")
     return list(answers), list(queries)
 
 
 def split_list(text: str) -> list[str]:
-    """The names of a list with commas."""
+    """Names in a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def names_given(option: str, given: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
-    """The names of a repeatable option of lists with commas; the usual ones where it is absent."""
+    """Names in a repeatable option whose values are lists with commas; `usual` if it is not given."""
     if given is None:
         return list(usual)
     names = [name for text in given for name in split_list(text)]
     if not names:
-        raise ValueError(f"`{option}` must name something, got {given[0]!r}.")
+        raise ValueError(f"`{option}` must contain at least one name, got {given[0]!r}.")
     return names
 
 
 def named_files(files: Sequence[Path], names: Sequence[str] | None) -> list[Path] | dict[str, Path]:
-    """The files, by the names that `--name` gives."""
+    """Files, by the names that `--name` gives if it is given."""
     return list(files) if names is None else dict(zip(file_names_given(files, names), files, strict=True))
 
 
 def file_names_given(files: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """The names that `--name` gives; ValueError unless it gives each file one of its own."""
+    """Names that `--name` gives; ValueError unless each file gets a name of its own."""
     given = [name.strip() for text in names for name in _unquoted(text)]
     if not all(given) or len(given) != len(files):
         shown = ", ".join(given)
-        hint = "; a name with a comma stands in quotation marks" if len(given) > len(files) else ""
+        hint = "; put a name that contains a comma in quotation marks" if len(given) > len(files) else ""
         raise ValueError(
             f"`name` must be {len(files)} names, one for each file, got {len(given)}: {shown!r}{hint}."
         )
@@ -364,15 +364,15 @@ def file_names_given(files: Sequence[Path], names: Sequence[str]) -> list[str]:
 
 
 def _unquoted(text: str) -> list[str]:
-    """The names of a list with commas, some of them in quotation marks, as fields of CSV."""
+    """Names in a list with commas, which may be quoted like fields of CSV."""
     try:
         return next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error as error:
-        raise ValueError(f"`name` must be names with commas between them, got {text!r} ({error}).") from None
+        raise ValueError(f"`name` must be names separated by commas, got {text!r} ({error}).") from None
 
 
 def splits_given(text: str | None) -> list[str] | None:
-    """The splits that `--filter` names, none of them for none; None: those that there are."""
+    """Splits that `--filter` names; empty for "none", and None (the default splits) if it is not given."""
     if text is None:
         return None
     names = split_list(text)
@@ -382,7 +382,7 @@ def splits_given(text: str | None) -> list[str] | None:
 
 
 def sides_given(text: str) -> list[str]:
-    """The sides that `--sides` names, each once."""
+    """Sides that `--sides` names, each once."""
     sides = split_list(text)
     if not sides or len(set(sides)) < len(sides) or not {*sides} <= {"head", "tail"}:
         raise ValueError(f"`sides` must be head, tail, or head,tail for both, got {text!r}.")
@@ -390,14 +390,18 @@ def sides_given(text: str) -> list[str]:
 
 
 def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, Any]:
-    """The NAME=VALUE of `--option` by name, values as TOML or else text; none of the names that are taken."""
+    """Values of `--option NAME=VALUE` by name, parsed as TOML if possible, otherwise text.
+
+    Raises:
+        ValueError: if a pair is malformed, or its name is given twice or is in `taken`.
+    """
     values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals and value):
             raise ValueError(f"`option` must be NAME=VALUE, got {pair!r}.")
         if name in values or name in taken:
-            raise ValueError(f"`option` must give what nothing else gives, got {name} again.")
+            raise ValueError(f"`option` must not set anything twice, got {name} again.")
         try:
             values[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
@@ -406,5 +410,5 @@ def named_values(pairs: Iterable[str], *, taken: Collection[str]) -> dict[str, A
 
 
 def naming_options(flags: Collection[str]) -> AbstractContextManager[None]:
-    """Errors name what is set by `--option NAME=VALUE` so, and only `flags` as options of their own."""
+    """Context in which errors name arguments as `--option NAME`, except `flags`, which have own options."""
     return naming(lambda argument: f"`{argument}`" if argument in flags else f"--option {argument}")

@@ -1,4 +1,4 @@
-"""Output of commands: for people, programs, spreadsheets, papers."""
+"""Output of commands for people, programs, spreadsheets and papers."""
 
 import json
 import math
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Table(NamedTuple):
-    """A table for people.
+    """Table for people.
 
     Attributes:
-        title: above it; nothing where empty.
-        columns: their names; the first is of names, the others of numbers.
-        rows: of cells; for LaTeX written in it.
-        names: number of columns of names.
+        title: title above the table; an empty one is not printed.
+        columns: headings of the columns.
+        rows: rows of cells; for a LaTeX table, cells in LaTeX.
+        names: number of columns, from the first, that hold names; the other columns hold numbers.
     """
 
     title: str
@@ -46,16 +46,16 @@ def show(
     frame: "pl.DataFrame | None" = None,
     ensure_ascii: bool = True,
 ) -> None:
-    """Prints a result in a format that every command understands.
+    """Prints a result in one of the formats that commands share.
 
     Args:
-        form: json, csv, latex, markdown, or else tables for the terminal.
-        payload: what JSON says; frames in it are lists of their rows.
-        tables: for people.
-        lines: below the tables; for papers above them.
-        notes: below the lines, and in the JSON object.
-        frame: what CSV says.
-        ensure_ascii: whether JSON spells letters beyond ASCII by their numbers.
+        form: json, csv, latex or markdown; any other value prints tables for the terminal.
+        payload: content of the JSON output; frames in it become lists of rows.
+        tables: tables for people.
+        lines: lines below the tables; in LaTeX and Markdown above them.
+        notes: notes below the lines, and in the JSON object.
+        frame: content of the CSV output.
+        ensure_ascii: whether JSON escapes characters beyond ASCII.
     """
     if form == "json":
         if notes is not None and isinstance(payload, Mapping):
@@ -87,24 +87,24 @@ def show(
 
 
 def table_of(title: str, frame: "pl.DataFrame", digits: str = ".4f") -> Table:
-    """A frame as a table."""
+    """Table with the cells of a frame."""
     return Table(title, frame.columns, [[cell(value, digits) for value in row] for row in frame.iter_rows()])
 
 
 def cell(value: object, digits: str = ".4f") -> str:
-    """A value as people read it: - for none, real numbers of so many digits."""
+    """Value as text: "-" for None, real numbers in the format `digits`."""
     if value is None:
         return "-"
     return format(value, digits) if isinstance(value, float) else str(value)
 
 
 def interval(value: float, low: float, high: float, digits: str = ".4f") -> str:
-    """A value and its interval."""
+    """Value and its interval as text."""
     return f"{value:{digits}} [{low:{digits}}, {high:{digits}}]"
 
 
 def number(value: Any) -> float | None:
-    """A plain float, or None where there is no finite number (JSON has no NaN)."""
+    """Plain float, or None if the value is not finite, because JSON has no NaN."""
     value = float(value)
     return value if math.isfinite(value) else None
 
@@ -117,22 +117,22 @@ def show_metrics(
     lines: Iterable[object] = (),
     *,
     notes: Sequence[str] | None = None,
-    **beside: object,
+    **more: object,
 ) -> None:
-    """Prints one result as a JSON object, several as a list under `results`; or one table of all.
+    """Prints results as one table, or as JSON: one result as an object, several as a list under `results`.
 
     Args:
-        title: of the table.
-        setting: what all results share; repeated in each JSON object, said once above the table.
-        results: one dictionary a metric, all with the same keys, `metric` first; may be empty.
+        title: title of the table.
+        setting: settings that all results share; printed above the table, and in each JSON object.
+        results: one dictionary for each metric, with equal keys, `metric` first; may be empty.
         form: JSON or table.
-        lines: below the table.
-        notes: below the lines, and in the JSON object.
-        **beside: what else a JSON object says, once.
+        lines: lines below the table.
+        notes: notes below the lines, and in the JSON object.
+        **more: further entries of the JSON object.
     """
     if form == Format.JSON:
         rows = [{"metric": result["metric"], **setting, **result} for result in results]
-        show(form, (rows[0] if len(rows) == 1 else {"results": rows}) | beside, notes=notes)
+        show(form, (rows[0] if len(rows) == 1 else {"results": rows}) | more, notes=notes)
         return
     line(title, "bold")
     line(", ".join(f"{key.replace('_', ' ')} {_readable(value)}" for key, value in setting.items()), "dim")
@@ -145,13 +145,13 @@ def show_metrics(
 
 @contextmanager
 def written_together(folder: Path) -> Iterator[Path]:
-    """Yields an empty folder to fill; its files then come to stand in `folder`, all of them or none.
+    """Context that yields an empty folder, whose files are moved to `folder` at the end: all or none.
 
-    They replace files of the same names; what else is in `folder` stays. Each is named on standard error.
+    They replace files of the same names; other files in `folder` stay. Standard error names each.
     """
     with new_folder(lambda: folder_within(folder)) as aside, naming_place(folder, aside):
         yield aside
-        # Nothing is written any more: a full disk cannot end this halfway.
+        # All files are complete, so a full disk cannot stop the move halfway.
         for path in sorted(aside.iterdir()):
             path.replace(folder / path.name)
             wrote(folder / path.name)
@@ -162,12 +162,12 @@ def _readable(value: object) -> str:
 
 
 def _simple(value: "Path | pl.DataFrame") -> object:
-    """What JSON says in the place of a frame or a path."""
+    """JSON value of a frame or a path."""
     return str(value) if isinstance(value, Path) else rows_of(value)
 
 
 def wrote(path: Path, more: str = "") -> None:
-    """Says on standard error which file or folder was written."""
+    """Prints on standard error which file or folder was written."""
     print(f"wrote {one_line(path)}{more}", file=sys.stderr)
 
 
@@ -181,7 +181,7 @@ def save_table(table: "pl.DataFrame", path: Path) -> Path:
 def write_frame(table: "pl.DataFrame", path: Path) -> None:
     """Writes a polars frame as Parquet, or as CSV whose text is harmless to spreadsheets.
 
-    A file that is there is replaced when all is written.
+    An existing file is replaced only when the new one is complete.
     """
     with written_aside(path) as aside:
         table.write_parquet(aside) if path.suffix == ".parquet" else write_csv(table, aside)
@@ -195,7 +195,7 @@ def write_csv(table: "pl.DataFrame", path: Path) -> None:
 
 
 def rows_of(table: "pl.DataFrame") -> list[dict[str, Any]]:
-    """Rows without what JSON has no word for."""
+    """Rows of a frame, with None for numbers that JSON cannot hold."""
     import polars as pl
     import polars.selectors as cs
 

@@ -17,39 +17,37 @@ if TYPE_CHECKING:
     from owkg.kg.read import Reading
 
 _METRICS = ("mrr", "hits@10", "mr")
-# Entities below which intervals of sampled evaluation are too short.
+# Number of entities below which intervals of sampled evaluation are too short.
 _FEW = 1000
 
 
 def filtered_by(names: Sequence[str]) -> str:
-    """The splits that filtered, in words."""
+    """Splits that filtered the ranks, in words."""
     return f"filtered by {', '.join(names)}" if names else "not filtered"
 
 
 def filter_note(table: "pl.DataFrame", split: str | None, names: Sequence[str]) -> list[str]:
-    """A note if splits filter, but the answers that are ranked do not leave each other's candidates."""
+    """Note if the ranked answers are not known in the filter, so that they stay each other's candidates."""
     if not names or "filtered" not in table.columns or table["filtered"].all():
         return []
-    what = "some answers that are ranked are" if split is None else f"{split} is"
-    return [
-        f"{what} not among what filters ({', '.join(names)}): the other answers of a query stay candidates"
-    ]
+    what = "some ranked answers are" if split is None else f"{split} is"
+    return [f"{what} not in the filter ({', '.join(names)}): the other answers to a query stay candidates"]
 
 
 def unseen_note(unseen: dict[str, Any], split: str | None) -> list[str]:
-    """A note on what the model has never seen."""
+    """Note on entities and relations that the model has never seen."""
     if not unseen:
         return []
     done = {"drop": "dropped", "last": "ranked last"}[unseen["policy"]]
     return [
         f"the model has never seen {unseen['entities']:,} entities and {unseen['relations']:,} relations of "
-        f"the graph: {unseen['triples']:,} triples of {split or 'the split'} with one of them are {done}; "
-        f"candidates are the {unseen['candidates']:,} entities that it has seen"
+        f"the graph: {unseen['triples']:,} triples of {split or 'the split'} that contain one are {done}; "
+        f"candidates are the {unseen['candidates']:,} entities that the model has seen"
     ]
 
 
 def values_by_side(table: "pl.DataFrame", names: Sequence[str]) -> list[dict[str, Any]]:
-    """The value of each metric on each side of a rank table and on both; over seeds, with the deviation."""
+    """Value of each metric by side of a rank table; with several seeds, also the deviation over seeds."""
     from owkg import metrics
 
     found = metrics.report(
@@ -76,7 +74,7 @@ def show_ranks(
     lines: Sequence[str],
     notes: Sequence[str],
 ) -> None:
-    """Prints a few metrics of a rank table, by side, and how it was made."""
+    """Prints a few metrics of a rank table by side, and how the table was made."""
     results = values_by_side(table, _METRICS)
     setting: dict[str, Any] = {"split": about["split"], "ranks": table.height}
     setting |= {key: about[key] for key in ("precision",) if key in about}
@@ -96,7 +94,7 @@ def show_estimates(
     out: Path | None,
     form: Format,
 ) -> None:
-    """Estimates metrics of a scorer without bias, prints them, and writes them where there is an `out`."""
+    """Prints unbiased estimates of metrics of a scorer, and writes them if `out` is given."""
     from owkg.evaluation import sampled
 
     if out is not None and out.suffix.lower() != ".csv":
@@ -110,13 +108,13 @@ def show_estimates(
     none = found.values.filter(found.values["sampling_error"] == 0)
     if len(none) and found.typical_share < 1:
         named = ", ".join(f"{side} {metric}" for side, metric in none.select("side", "metric").rows())
-        notes.append(f"a sampling error of 0 says that nothing was found, not that it is small: {named}")
+        notes.append(f"a sampling error of 0 means that the sample found nothing, not precision: {named}")
     if found.typical_share + found.sampled_share > 1:
-        notes.append("more scores than full evaluation takes: leave out --sample, or take a smaller share")
+        notes.append("more scores than full evaluation needs: leave out --sample, or choose a smaller share")
     if scorer.graph.num_entities < _FEW:
         notes.append(
-            f"among {scorer.graph.num_entities:,} entities full evaluation takes a moment and has no "
-            "sampling error; these intervals are too short there"
+            f"with only {scorer.graph.num_entities:,} entities these intervals are too short; full "
+            "evaluation is fast and has no sampling error"
         )
     cells = [
         [
@@ -132,8 +130,8 @@ def show_estimates(
     heads = ["side", "metric", "estimate", "95% interval", "full evaluation", "error"]
     title = f"{source.path}: unbiased estimates, {options['ties']} ranks, {options['split']}"
     told = (
-        f"scores: {found.typical_share + found.sampled_share:.1%} of all; {found.typical_share:.1%} are of "
-        f"typical candidates, {found.sampled_share:.2%} of others"
+        f"scores computed: {found.typical_share + found.sampled_share:.1%} of all ({found.typical_share:.1%} "
+        f"for typical candidates, {found.sampled_share:.2%} for other candidates)"
     )
     shares = {"typical_share": found.typical_share, "sampled_share": found.sampled_share}
     show(form, {"results": found.values, **shares}, [Table(title, heads, cells)], [told], notes=notes)

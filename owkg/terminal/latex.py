@@ -17,28 +17,28 @@ _ESCAPED = {
 
 
 def latex_escaped(text: object) -> str:
-    """Text as LaTeX prints it; a bracket after a line break would be taken for its argument."""
+    """Text with special characters of LaTeX escaped; so are brackets, which line breaks take as arguments."""
     return "".join(_ESCAPED.get(c, c) for c in plain_text(text))
 
 
 def small_caps(name: object) -> str:
-    r"""The name of a system as papers print it, in `\textsc`."""
+    r"""Name of a system in `\textsc`, as papers print it."""
     return rf"\textsc{{{latex_escaped(name)}}}"
 
 
 def three_digits(value: float) -> str:
-    """A number with three decimals, fewer where it has several digits before them."""
+    """Number with three decimals, or fewer if several digits precede them."""
     value = 0.0 if abs(value) < 5e-4 else value  # no minus before zero
     return f"{value:,.{max(1, 4 - len(str(int(abs(value)))))}f}"
 
 
 def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
-    """A booktabs table; its first columns, `names` of them, are of text, the others of numbers.
+    """Booktabs table whose first `names` columns hold text; the other columns hold numbers.
 
     Args:
-        head: of each column, in LaTeX.
-        rows: of cells, in LaTeX.
-        names: number of columns of text.
+        head: heading of each column, in LaTeX.
+        rows: rows of cells, in LaTeX.
+        names: number of text columns.
     """
     begin = rf"\begin{{tabular}}{{{'l' * names}{'r' * (len(head) - names)}}}"
     lines = [" & ".join(cells) + r" \\" for cells in (head, *rows)]

@@ -9,17 +9,17 @@ _ACTIVE = re.compile(r"[\\`*_\[\]<>|~&#$]")
 
 
 def marked(text: object) -> str:
-    """Text as Markdown prints it, on one line."""
+    """Text on one line, with the special characters of Markdown escaped."""
     return _ACTIVE.sub(lambda match: "\\" + match[0], " ".join(plain_text(text).split()))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
-    """A table; its first columns, `names` of them, are of text, the others of numbers.
+    """Markdown table whose first `names` columns hold text; the other columns hold numbers.
 
     Args:
-        head: of each column, as text.
-        rows: of cells, as text; those of numbers stand as they are.
-        names: number of columns of text.
+        head: heading of each column, as text.
+        rows: rows of cells, as text; cells of number columns are not escaped.
+        names: number of text columns.
     """
     ruler = "|" + "---|" * names + "---:|" * (len(head) - names)
     body = (_line([*map(marked, row[:names]), *row[names:]]) for row in rows)

@@ -1,4 +1,4 @@
-"""What a process does before it imports anything large: it has streams, and an interrupt is one line."""
+"""Preparation of a process before large imports: usable streams, and one line for an interrupt."""
 
 import codecs
 import io
@@ -13,48 +13,48 @@ from typing import TextIO
 _KEPT: list[TextIO | None] = []
 
 
-# KiB of addresses below which libraries cannot be imported, and end the process in words of their own.
+# Address space in KiB below which numpy and polars end the process with messages of their own.
 _LEAST_KIB = 1_300_000
-# What needs no libraries.
+# Arguments that work without these libraries.
 _SMALL = {"--help", "-h", "--version"}
 
 
 def require_addresses(name: str, words: Sequence[str]) -> None:
-    """Ends the process, in one line, where `ulimit -v` leaves too little to import numpy and polars.
+    """Ends the process with one line if `ulimit -v` leaves too little memory to import numpy and polars.
 
     Args:
-        name: of the command, before ": error".
-        words: the arguments of the command.
+        name: name of the command, printed before ": error".
+        words: arguments of the command.
     """
     try:
         import resource
-    except ImportError:  # no such limits
+    except ImportError:  # the system has no such limits
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY or limit >= 1024 * _LEAST_KIB or not words or _SMALL & set(words):
         return
     print(
-        f"{name}: error: needs {_LEAST_KIB:,} KiB of memory at least, got {limit // 1024:,} by ulimit -v.",
+        f"{name}: error: needs at least {_LEAST_KIB:,} KiB of memory, got {limit // 1024:,} from ulimit -v.",
         file=sys.stderr,
     )
     raise SystemExit(2)
 
 
 def begun(name: str) -> None:
-    """Makes the standard streams usable, and Ctrl-C end the imports that follow with one line.
+    """Makes the standard streams usable, and lets Ctrl-C end the imports that follow with one line.
 
-    A stream that whoever started the process has closed takes what is written and drops it. Letters that
-    standard output cannot encode are written as escapes, and a note says so. Text for standard error that
-    cannot be written is dropped, and the work goes on.
+    If a stream was closed before the process started, text written to it is dropped. Characters that
+    standard output cannot encode are written as escapes, and owkg prints a note. Text that cannot be written
+    to standard error is dropped, and the command continues.
 
     Args:
-        name: of the command, before ": interrupted".
+        name: name of the command, printed before ": interrupted".
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number: otherwise the next file that is opened would be the stream.
+            # os.open takes the lowest free number; otherwise the next opened file would become the stream.
             os.open(os.devnull, os.O_RDWR)
     sys.stdin = sys.stdin or open(0, closefd=False, encoding="utf-8")  # noqa: SIM115
     sys.stdout = sys.stdout or open(1, "w", closefd=False, encoding="utf-8")  # noqa: SIM115
@@ -64,12 +64,12 @@ def begun(name: str) -> None:
         sys.stdout = _Output(out.buffer, out.encoding, _ESCAPED, line_buffering=out.line_buffering)
     if isinstance(err := sys.stderr, io.TextIOWrapper):
         sys.stderr = _Patient(err.buffer, err.encoding, "backslashreplace", line_buffering=True)
-    # The streams before them would close what they write to when they are collected.
+    # Keep the old streams: they would close their files when they are garbage-collected.
     _KEPT.extend([sys.__stdout__, sys.__stderr__, out, err])
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
 
     def interrupted(*_: int | FrameType | None) -> None:
-        # Nothing has been begun. An exception within an import may be swallowed, or become another one.
+        # No work has started yet. An exception inside an import may be swallowed or replaced by another.
         os.write(2, f"{name}: interrupted\n".encode())
         os._exit(128 + signal.SIGINT)
 
@@ -78,7 +78,7 @@ def begun(name: str) -> None:
 
 
 class _Output(io.TextIOWrapper):
-    """Standard output, which errors name."""
+    """Standard output whose errors name it."""
 
     def write(self, text: str, /) -> int:
         with self._named():
@@ -100,14 +100,14 @@ class _Output(io.TextIOWrapper):
 
 
 def dropped(*streams: TextIO | None) -> None:
-    """Makes streams drop what is still written to them, as when the interpreter ends."""
+    """Makes streams drop all further text, such as what the interpreter flushes when it ends."""
     for stream in streams:
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _Patient(io.TextIOWrapper):
-    """A stream whose text is dropped where it cannot be written: a closed pipe, a full disk."""
+    """Stream that drops text which cannot be written, because of a closed pipe or a full disk."""
 
     def write(self, text: str, /) -> int:
         try:
@@ -131,8 +131,8 @@ def _escaped(error: UnicodeError) -> tuple[str | bytes, int]:
     if not _noted and isinstance(error, UnicodeEncodeError):
         _noted = True
         print(
-            f"owkg: note: standard output takes {error.encoding} alone: other letters are written as escapes "
-            "such as \\xe9; PYTHONUTF8=1 writes them as they are",
+            f"owkg: note: standard output accepts only {error.encoding}: other letters are written as "
+            "escapes such as \\xe9; set PYTHONUTF8=1 to write them unchanged",
             file=sys.stderr,
         )
     return codecs.backslashreplace_errors(error)

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, elsewhere a line now and then."""
+"""Progress on standard error: a bar on a terminal, otherwise a line every 20 seconds."""
 
 import sys
 import time
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from owkg.terminal.tables import one_line
 
-# Work that is over sooner needs no bar.
+# Seconds before the bar appears; shorter work needs none.
 _PATIENCE_S = 1.0
-# Between lines.
+# Seconds between lines.
 _EVERY_S = 20.0
 
 Update = Callable[..., None]
 
 
 class _Told(NamedTuple):
-    """What was told of the work, and when."""
+    """State of the work at one call of `update`, with its time."""
 
     at: float
     done: int
@@ -27,13 +27,14 @@ class _Told(NamedTuple):
 
 
 def progress(title: str, unit: str = "") -> AbstractContextManager[Update]:
-    """Yields `update(done, total, note="")`; the bar appears after a second, a line comes every 20 seconds.
+    """Context that yields `update(done, total, note="")` and shows progress.
 
-    They come also while nothing is told. Short work is silent.
+    A bar appears after one second, or a line is printed every 20 seconds, even if `update` is not called.
+    Short work prints nothing.
 
     Args:
-        title: what is being done.
-        unit: of the counts, plural.
+        title: name of the work.
+        unit: unit of the counts, in the plural.
     """
     from rich.console import Console
 
@@ -48,12 +49,12 @@ def _lines(title: str, unit: str) -> Iterator[Update]:
     told: list[_Told] = []
 
     def update(done: int, total: int, note: str = "") -> None:
-        again = told and done < told[-1].done  # the next of several counts
+        again = told and done < told[-1].done  # the next of several counts began
         told[0 if again else 1 :] = [_Told(time.monotonic(), done, total, note)]  # the first and the last
 
     def speak() -> None:
         while not over.wait(_EVERY_S):
-            with suppress(OSError, ValueError):  # nobody listens any more
+            with suppress(OSError, ValueError):  # standard error is closed
                 print(_line(title, unit, begin, told), file=sys.stderr, flush=True)
 
     speaker = Thread(target=speak, daemon=True)
@@ -66,7 +67,7 @@ def _lines(title: str, unit: str) -> Iterator[Update]:
 
 
 def _line(title: str, unit: str, begin: float, told: list[_Told]) -> str:
-    """What has been done of how much, in what time, and what time is left at the speed since the first."""
+    """Line with the work done, the time taken, and the time left at the speed since the first update."""
     now, words = time.monotonic(), []
     if told:
         first, last = told[0], told[-1]
@@ -105,7 +106,7 @@ def _bar(console: Any, title: str, unit: str) -> Iterator[Update]:
     patience = Timer(_PATIENCE_S, bar.start)
 
     def update(done: int, total: int, note: str = "") -> None:
-        if done < bar.tasks[task].completed:  # the next of several counts
+        if done < bar.tasks[task].completed:  # the next of several counts began
             bar.reset(task)
         bar.update(
             task, completed=done, total=total, counts=f"{done:,}/{total:,} {unit}", note=one_line(note)

@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import rich.table
 
-# Characters that a terminal may take for commands, or that turn the order of others, but for ends of line;
-# as part of a class in a regular expression.
+# Characters that a terminal may interpret as commands, or that change the direction of other characters,
+# except line ends; written as part of a character class of a regular expression.
 CONTROL = "\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-# Bytes of a path that are no text stand as halves of characters, which nothing prints.
+# Bytes of a path that are not text become surrogates, which cannot be printed.
 _STRANGE = re.compile(f"[{CONTROL}\ud800-\udfff]")
-_LEAST = 24  # columns that the first one keeps, however long its names are
+_LEAST = 24  # smallest width of the columns of names together, however many they are
 
 
 def plain_text(text: object) -> str:
-    """`text` with its control characters spelled out, such as `\\x1b`; ends of line stay."""
+    """`text` with control characters spelled out, such as `\\x1b`; line ends stay."""
     return _STRANGE.sub(spelled, str(text))
 
 
 def one_line(text: object) -> str:
-    """`text` as `plain_text` has it, its ends of line spelled out as well."""
+    """`text` as returned by `plain_text`, with line ends spelled out as well."""
     return plain_text(text).replace("\n", "\\x0a")
 
 
 def shown(value: float | None, digits: int = 4) -> str:
-    """A number of about `digits` decimals, of full length so that columns align; - for none."""
+    """Number with about `digits` decimals, padded with zeros so that columns align; "-" for None."""
     if value is None:
         return "-"
     size = abs(value)
-    if size < 1e-12:  # rounding
+    if size < 1e-12:  # a rounding error
         value = size = 0.0
     if size >= 10_000:
         return f"{value:,.0f}"
@@ -40,17 +40,18 @@ def shown(value: float | None, digits: int = 4) -> str:
 
 
 def probability_range(low: float, high: float) -> str:
-    """The smallest and the largest of some probabilities; none is said to be 0 or 1."""
+    """Range of probabilities as text; a rounded 0 or 1 becomes "<0.001" or ">0.999"."""
     ends = [">0.999" if p > 0.9995 else "<0.001" if p < 0.0005 else f"{p:.3f}" for p in (low, high)]
     return " to ".join(dict.fromkeys(ends))
 
 
 def p_value(p: float, draws: int | None = None) -> str:
-    """A p-value with four decimals; of a smaller one, a bound.
+    """P-value with four decimals, or an upper bound if it is smaller.
 
     Args:
-        p: the p-value.
-        draws: B of a randomisation test, whose p-values are not below 1 / (B + 1): those are "< 2 / (B + 1)".
+        p: p-value.
+        draws: number B of draws of a randomisation test, whose smallest p-value 1 / (B + 1) is shown as
+            "< 2 / (B + 1)".
     """
     if draws is not None and p <= (1 + 1e-9) / (draws + 1):
         return f"< {2 / (draws + 1):.1g}"
@@ -65,16 +66,16 @@ def printed(
     *,
     as_given: bool = False,
 ) -> None:
-    """Prints a table no wider than the terminal; the first columns are of names, the others of numbers.
+    """Prints a table no wider than the terminal; the first columns hold names, the other columns numbers.
 
-    Columns that do not fit beside each other follow in a block of their own, the names repeated.
+    Columns that do not fit follow in a further block, which repeats the names.
 
     Args:
-        title: above it; nothing where empty.
-        columns: their heads; underscores are shown as spaces, unless they are `as_given`.
-        rows: of cells.
-        names: number of columns of names.
-        as_given: whether heads are names that people gave, such as those of systems.
+        title: title above the table; an empty one is not printed.
+        columns: headings; underscores are shown as spaces unless `as_given` is true.
+        rows: rows of cells.
+        names: number of columns that hold names.
+        as_given: whether headings are names that users chose, such as names of systems.
     """
     if title:
         console().print(plain_text(title), style="bold")
@@ -82,7 +83,7 @@ def printed(
     cells = [[plain_text(cell) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
     room = console().width
-    if _taken(widths) > room:  # Long names are broken before numbers are put apart.
+    if _taken(widths) > room:  # Break long names first; only then split the columns of numbers.
         most = max(room // (2 + names), _LEAST // names)
         widths[:names] = [min(width, most) for width in widths[:names]]
     for block in _blocks(widths, room, names):
@@ -97,7 +98,7 @@ def printed(
 
 
 def new_table(**options: Any) -> Any:
-    """An empty table in the one style that there is."""
+    """Empty table in the style of all tables of owkg."""
     from rich import box
     from rich.table import Table
 
@@ -105,25 +106,25 @@ def new_table(**options: Any) -> Any:
 
 
 def put(table: "rich.table.Table") -> None:
-    """Prints a table, wider than the window rather than with digits cut off."""
+    """Prints a table; it may become wider than the window, but no digit is cut off."""
     wide = console(width=10_000)
     console(width=max(console().width, wide.measure(table).maximum)).print(table)
 
 
 def line(text: object, style: str = "") -> None:
-    """Prints a line of text as it is, however long; the window may break it."""
+    """Prints a line of text of any length without wrapping it."""
     console().print(plain_text(text), style=style, soft_wrap=True)
 
 
 def console(**options: Any) -> Any:
-    """Standard output, on which text is what it is: no markup, no highlights, no emoji."""
+    """Rich console on standard output without markup, highlights or emoji."""
     from rich.console import Console
 
     return Console(highlight=False, markup=False, emoji=False, **options)
 
 
 def _blocks(widths: list[int], room: int, names: int) -> list[list[int]]:
-    """The columns after the names, cut into as many as fit beside them each time, at least one."""
+    """Columns after the names, in blocks that fit next to the names; each block has at least one column."""
     found: list[list[int]] = [[]]
     for i in range(names, len(widths)):
         if found[-1] and _taken([widths[j] for j in (*range(names), *found[-1], i)]) > room:
@@ -133,7 +134,7 @@ def _blocks(widths: list[int], room: int, names: int) -> list[list[int]]:
 
 
 def _taken(widths: list[int]) -> int:
-    """The width of a table: a space on either side of each column, one at the ends, one between."""
+    """Width of a table: each column has a space on either side, and one character separates columns."""
     return sum(widths) + 3 * len(widths) + 1
 
 
@@ -144,6 +145,6 @@ def _width(text: str) -> int:
 
 
 def spelled(match: re.Match[str]) -> str:
-    """A character by its number."""
+    """Character as the escape of its number."""
     number = ord(match[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"

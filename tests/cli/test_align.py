@@ -73,7 +73,7 @@ def test_raw_embeddings_and_a_similarity(data, call):
     ("options", "message"),
     [
         (("--model", "rdgcn"), "--model must be gcn-align or raw, got 'rdgcn'."),
-        (("--matrix", "a.npz", "--embeddings", "b.npz"), "--embeddings and --matrix exclude each other."),
+        (("--matrix", "a.npz", "--embeddings", "b.npz"), "--embeddings and --matrix cannot be combined."),
         (("--matrix", "a.npz", "--save-embeddings", "b.npz"), "--save-embeddings has no effect"),
         (("--embeddings", "none.npz"), "none.npz"),
         (("--similarity", "l3"), "--similarity must be one of l1, l2, dot, cosine, got 'l3'."),

@@ -35,7 +35,7 @@ def test_the_table(call, done):
         assert said in out
     code, out, _ = call("audit", *TWO, "--metric", "mrr", "--test", "t")
     assert code == 0
-    assert "full-test mrr if the sparsity were" in out
+    assert "full-test mrr by assumed sparsity" in out
     assert "P(better)" not in out
     assert "No sparsity is stated, so owkg claims no full-test metric" in " ".join(out.split())
 
@@ -72,7 +72,7 @@ def test_files(call, answer, refused, tmp_path):
     reports = ("--report", page, "--report", text, "--title", "Words & things")
     code, printed, err = call("audit", *RUNS, *options, *reports)
     assert code == 0
-    assert "what judgements say" in printed
+    assert "estimates from the judgements" in printed
     assert f"wrote {page}" in err
     assert "<!DOCTYPE html>" in page.read_text()[:20]
     assert "<title>Words &amp; things</title>" in page.read_text()
@@ -100,7 +100,7 @@ def test_files(call, answer, refused, tmp_path):
         facts.unique(["query", "answer"])
     )
     err = refused("audit", *RUNS, "--metric", "mrr", "--out", out)
-    assert "audit_sheet.tsv is of an earlier audit, and may have been filled in." in err
+    assert "audit_sheet.tsv is from an earlier audit and may have been filled in." in err
 
 
 def test_rounds_of_judging(call, refused, tmp_path):
@@ -270,7 +270,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
     pl.concat(parts).drop("score").write_parquet(tmp_path / "many.parquet")
     code, out, _ = call("audit", tmp_path / "many.parquet", "--metric", "mrr", "--test", "t")
     assert code == 0
-    assert "(neighbours in the order; --out and --format json have all pairs)" in out
+    assert "(only neighbours in the ranking; --out and --format json contain all pairs)" in out
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
             ("--ties", "random"),
             "--ties must be one of optimistic, pessimistic, realistic, exact, got 'random'.",
         ),
-        (("--sparsity", "much"), "--sparsity must be a number, or LOW,HIGH, got 'much'."),
+        (("--sparsity", "much"), "--sparsity must be a number or LOW,HIGH, got 'much'."),
         (("--sparsity", "0.2", "--correlation", "0.9"), "under the stated correlations"),
         (("--metric", "amri"), "--metric must be plain means of weights that fall with the rank"),
         (("--lists", "one.run"), "--lists must include a list of"),
@@ -293,13 +293,13 @@ def test_neighbours_of_many_systems(call, tmp_path):
             (*LISTED[2:], "--metric", "mrr"),
             "--lists must list the known answers where the ranks have them: 'oracle'",
         ),
-        (("--metric", " ,"), "--metric must name something, got ' ,'."),
+        (("--metric", " ,"), "--metric must contain at least one name, got ' ,'."),
         (("--judged-sample", "full.qrels"), "--judged-sample is of judgements, and there are none."),
         (
             ("--judged", "one.run", "--kg", "graph"),
             "one.run, line 1: must be lines `query 0 answer relevance` (TREC)",
         ),
-        (("--title", "x", "--report", "a.md"), "--title must come with a report that ends in .html"),
+        (("--title", "x", "--report", "a.md"), "--title needs a --report that ends in .html"),
         (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),
         (("--judged", "nowhere.qrels", "--kg", "graph"), "No such file or directory: 'nowhere.qrels'"),
         (("--judged", "graph", "--kg", "graph"), "graph: holds no metadata.json."),
@@ -370,5 +370,5 @@ def test_a_folder_of_tables(call, refused, tmp_path):
     ranks = out / "audit_pairs.csv"
     shutil.copy("oracle.csv", ranks)
     error = refused("audit", ranks, "frequency.csv", "--test", "t", "--out", out)
-    assert "cannot be written: it is read as well" in error
+    assert "cannot be written: it is an input as well" in error
     assert ranks.read_bytes() == Path("oracle.csv").read_bytes()

@@ -94,7 +94,7 @@ def test_groups_and_no_intervals(run, call):
         (("--fit", "dev"), "dev"),
         (("--figure", "c.bmp"), "--figure must end in .png, .pdf or .svg"),
         (("--out", "c.txt"), "--out must end in .parquet"),
-        (("a.csv",), "stand alone"),
+        (("a.csv",), "tables of scored triples cannot be combined with RUN"),
         (("other",), "name one RUN"),
         (("--embeddings", "x.npz"), "name either RUN"),
     ],

@@ -136,7 +136,7 @@ def test_a_former_name_is_hidden_and_says_so(capsys):
     renamed = group("some", "Some commands.", count, other, former={"others": other})
     assert called("some", renamed, ["others", "--fast"]) == 0
     assert HEARD["fast"]
-    note = "owkg: note: `some others` is now `some other`; the old name will go in 0.2.\n"
+    note = "owkg: note: `some others` is now `some other`; the old name ends with 0.2.\n"
     assert capsys.readouterr().err == note
     assert called("some", renamed, ["--help"]) == 0
     assert "others" not in capsys.readouterr().out
@@ -146,7 +146,7 @@ def test_what_a_docstring_leaves_out_is_found():
     def silent(*, much: int) -> None:
         """Says nothing of much."""
 
-    with pytest.raises(TypeError, match="of the parameter 'much'"):
+    with pytest.raises(TypeError, match="must describe the parameter 'much'"):
         group("some", "", silent)
 
     def unclear(*, much: int) -> None:
@@ -246,7 +246,7 @@ def test_the_first_level_has_seven_panels(call, monkeypatch):
 def test_the_former_name_of_rank(call):
     code, _, err = call("evaluate", "nowhere", "--out", "ranks.csv")
     assert code == 2
-    assert err.startswith("owkg: note: `owkg evaluate` is now `owkg rank`; the old name will go in 0.2.\n")
+    assert err.startswith("owkg: note: `owkg evaluate` is now `owkg rank`; the old name ends with 0.2.\n")
     assert "owkg: error: nowhere" in err
 
 

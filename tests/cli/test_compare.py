@@ -169,7 +169,7 @@ def test_tables_figures_and_parts(folder, call, tmp_path):
     assert code == 0
     assert "test: value [95% interval] #place" in printed
     assert "test_sparse against test: agreement on the order of systems\n" in printed
-    assert f"each by all queries of its qrels, {QUERIES} of which both have\n" in printed
+    assert f"each order uses all queries of its qrels; both have {QUERIES} queries\n" in printed
     for name in ("values", "pairs", "metrics", "agreement", "parts"):
         assert f"compare_{name}.csv" in printed + error
         assert len(pl.read_csv(out / f"compare_{name}.csv"))
@@ -296,7 +296,7 @@ def test_models_with_seeds_are_one_pair(folder, call, done, answer, tmp_path):
     write_ranks(pl.concat(rows), tmp_path / "seeds.parquet")
     asked = ("compare", tmp_path / "seeds.parquet", "--metric", "mrr", "--test", "t")
     printed = done(*asked)
-    assert "where m is better (t test over queries and seeds)" in " ".join(printed.split())
+    assert "if m is better (t test over queries and seeds)" in " ".join(printed.split())
     assert "value ± deviation over seeds" in printed
     found = pl.read_csv(io.StringIO(call(*asked, "--format", "csv")[1]))
     assert found["quantity"].to_list() == ["value", "value", "difference"]
@@ -356,7 +356,7 @@ def test_stability(folder, call, done, tmp_path):
     assert rows[0]["mean"] < rows[1]["mean"] <= 1
     assert call(*asked, "--format", "json")[1] == printed
     printed = done(*asked, "--out", tmp_path / "out", notes=True)
-    assert "tau of the order on a share of 30 queries" in printed
+    assert "tau between the order by a share of 30 queries" in printed
     draws = pl.read_csv(tmp_path / "out" / "stability_draws.csv")
     assert draws.shape == (200, 4)
     own = draws.filter(metric="mrr", share=0.5)["tau"].mean()
@@ -375,7 +375,7 @@ def test_stability_by_triple(folder, call, done, tmp_path):
     assert [row["mean"] for row in shown["results"]] == pytest.approx(found.mean[:, 0])
     assert json.loads(call(*asked, "--format", "json")[1])["unit"] == "query"
     printed = done(*asked, "--unit", "triple", "--out", tmp_path / "out", notes=True)
-    assert f"on a share of {2 * found.queries[0]} triples with that on all" in printed
+    assert f"by a share of {2 * found.queries[0]} triples and the order by all" in printed
     assert pl.read_csv(tmp_path / "out" / "stability.csv").columns[2] == "triples"
 
 
@@ -392,7 +392,7 @@ def test_stability_refuses(arguments, message, folder, call, refused):
     assert message in error
     code, _, error = call("stability", folder / "a.parquet")
     assert (code, error) == (
-        2, "owkg: error: FILE must name two systems at least: a single one cannot be ranked.\n"
+        2, "owkg: error: FILE must name at least two systems: a single one cannot be ranked.\n"
     )  # fmt: skip
     error = refused("stability", *three(folder), "--size", "0.99")
     assert "--size must be small enough to leave out one of the 30 queries" in error
@@ -520,8 +520,8 @@ def test_the_interval_of_infinitely_many_queries_is_named(folder, call):
         assert (ends == [None, None]) == (row["coefficient"] != "tau")
         assert ends == [None, None] or ends[0] <= row["value"] <= ends[1]
     printed = call(*asked)[1]
-    assert "[95% replication interval]: where it falls when as many queries are drawn again" in printed
-    assert "infinitely many queries: 95% confidence interval of the tau" in printed
+    assert "[95% replication interval]: its range if as many queries are drawn again" in printed
+    assert "infinitely many queries: 95% confidence interval of that tau" in printed
 
 
 def test_the_order_of_rows_changes_nothing(folder, call, tmp_path):

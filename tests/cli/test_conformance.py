@@ -8,7 +8,7 @@ RECORD = "docs/reproduction/conformance.json"
 def test_owkg_alone(call):
     code, out, _ = call("conformance")
     assert code == 0
-    assert "Conformance with 91 vectors" in out
+    assert "Conformance with 91 test cases" in out
     assert "owkg" in out
     code, out, _ = call("conformance", "--adapter", "owkg", "--format", "json", "--failed")
     said = json.loads(out)
@@ -20,7 +20,7 @@ def test_results_of_other_libraries(call, answer, request):
     path = request.config.rootpath / RECORD
     code, out, _ = call("conformance", "--results", path, "--failed")
     assert code == 0
-    assert all(text in out for text in ("PyKEEN", "Wrong, by vector", "scores-nan-answer", "none"))
+    assert all(text in out for text in ("PyKEEN", "Wrong numbers", "scores-nan-answer", "none"))
     said = answer("conformance", "--results", path, "--failed")
     assert {row["verdict"] for row in said["failed"]} == {"fail", "error"}
     assert len(said["libraries"]) == len(json.loads(path.read_text()))

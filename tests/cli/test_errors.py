@@ -110,7 +110,7 @@ def test_what_is_read_is_not_written_over(refused, tmp_path, monkeypatch, line):
     Path("one.md").symlink_to("one.csv")
     before = {path: path.read_bytes() for path in Path().iterdir()}
     err = refused(*line.split())
-    assert "cannot be written: it is read as well" in err
+    assert "cannot be written: it is an input as well" in err
     assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
@@ -135,10 +135,10 @@ def test_an_argument_that_is_no_text_is_one_line(word):
     [
         ("metrics oracle.csv --ci x", "Invalid value for '--ci': must be a number, got 'x'."),
         ("metrics oracle.csv --seed 1.5", "Invalid value for '--seed': must be a whole number, got '1.5'."),
-        ("train graph --lr 0.1 --out r", "No such option: --lr; is --learning-rate meant?"),
-        ("train graph --bs 5 --out r", "No such option: --bs; is --batch-size meant?"),
-        ("train graph --optimizer sgd --out r", "No such option: --optimizer; is --optimiser meant?"),
-        ("train graph --embedding-dim 5 --out r", "No such option: --embedding-dim; is --dim meant?"),
+        ("train graph --lr 0.1 --out r", "No such option: --lr; did you mean --learning-rate?"),
+        ("train graph --bs 5 --out r", "No such option: --bs; did you mean --batch-size?"),
+        ("train graph --optimizer sgd --out r", "No such option: --optimizer; did you mean --optimiser?"),
+        ("train graph --embedding-dim 5 --out r", "No such option: --embedding-dim; did you mean --dim?"),
         ("train graph --xyz 5 --out r", "No such option: --xyz"),
         ("kg sample graph s --share 0", "--share must be in (0, 1], got 0.0."),
         ("audit oracle.csv random.csv --sparsity 30", "--sparsity must be in [0, 1), got 30.0."),

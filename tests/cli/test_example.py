@@ -87,7 +87,7 @@ def test_a_sheet_is_filled_in_by_the_truth(folder, tmp_path, done):
     assert 0 < len(right) < len(said)
     assert set(right["relevance"]) == {1}
     assert said["relevance"].sum() == len(right)
-    assert told == f"judged {sheet} by the truth: {len(right)} answers are true\n"
+    assert told == f"filled in {sheet} by the truth: {len(right)} answers are true\n"
 
 
 def test_what_cannot_be_written_or_judged_is_one_line(folder, tmp_path, done, refused):

@@ -61,7 +61,7 @@ def test_close_by_rules_of_ones_own_into_parquet(call, given, tmp_path):
 def test_verify_says_what_differs(call, given, tmp_path):
     world = tmp_path / "world"
     call("close", *given, world)
-    assert call("verify", world) == (0, f"{world}: closed, and as it was written\n", "")
+    assert call("verify", world) == (0, f"{world}: closed, and unchanged since it was written\n", "")
     (world / "facts.tsv").write_text("")
     code, out, err = call("verify", world)
     assert (code, err) == (1, "")

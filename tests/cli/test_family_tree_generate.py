@@ -111,8 +111,8 @@ def test_a_family_of_one_can_be_drawn(call):
         ("generate world --facts-format csv", "--facts-format"),
         ("draw --out tree.gif", "--out must end in .png, .pdf or .svg, got 'tree.gif'"),
         ("draw world --tree 3 --out tree.png", "--tree must be the number of a family, in [0, 3), got 3"),
-        ("draw world --seed 3 --out tree.png", "--seed says nothing about the people in world"),
-        ("draw world --strict-depth --out tree.png", "--strict-depth says nothing about the people in world"),
+        ("draw world --seed 3 --out tree.png", "--seed has no effect on the people in world"),
+        ("draw world --strict-depth --out tree.png", "--strict-depth has no effect on the people in world"),
         ("draw none --out tree.png", "No such file or directory: 'none/people.tsv'"),
         ("draw --tree -1 --out tree.png", "--tree"),
         (

@@ -48,7 +48,7 @@ def test_files_on_the_command_line(tmp_path, monkeypatch, call, suffix):
         )  # fmt: skip
         assert code == 0
         assert not err or re.match(
-            r"owkg: note: (no task's own fact|the own fact of [1-3] of 4 tasks only) ", err
+            r"owkg: note: the facts of (no task|only [1-3] of 4 tasks) are in --known", err
         )
         assert out.startswith(f"wrote ranks.parquet: {len(tasks)} ranking tasks, filter known")
         key = options.get("key", "").split(",") if "key" in options else ()
@@ -81,7 +81,10 @@ def test_2014_is_2014_0_and_07_is_no_7(tmp_path, monkeypatch, call):
         assert done[0] == 0
         assert read_ranks("r.csv").frame["candidates"].to_list() == [candidates]
     code, _, err = call("ranks", "filtered", "s.npz", "tasks.csv", "--key", "time", "--out", "r.csv")
-    assert (code, err) == (0, "owkg: note: without --known ranks are raw: no fact leaves the candidates.\n")
+    assert (code, err) == (
+        0,
+        "owkg: note: ranks are raw, because without --known no fact is removed from the candidates.\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_files_with_classes_are_classified(call, answer, graph):
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        ("graph/test_ranks.tsv", "its folder holds a graph, of which a file of this name is a part"),
+        ("graph/test_ranks.tsv", "its folder holds a graph, and this file would be part of it"),
         ("graph/valid.tsv.gz", "its folder holds a graph"),
         ("graph/ranks.csv", None),
         ("graph/test_ranks.csv", None),

@@ -344,11 +344,7 @@ BAD = [
 
 def test_a_variable_of_the_shell_that_is_not_set(call):
     """No text for a path would be the current folder."""
-    assert call("metrics ''") == (
-        2,
-        "",
-        "owkg: error: argument 2 is empty; is a variable of the shell not set?\n",
-    )
+    assert call("metrics ''") == (2, "", "owkg: error: argument 2 is empty; is a shell variable unset?\n")
 
 
 @pytest.mark.parametrize(("line", "named"), BAD, ids=lambda part: part[-50:])
@@ -705,8 +701,8 @@ def test_all_metrics_and_the_least_over_all_rank_weights(answer, call, refused):
     assert [row["metric"] for row in more] == [*needed, "p-mrr@0.3"]
     _, out, _ = call(f"{POWER} --all-metrics")
     assert (
-        "least over weights constant beyond the answers 14 (paired 13), over those that fall with the rank 16"
-        in out
+        "least queries over weights that are constant beyond the answers: 14 (paired 13); over weights that "
+        "fall with the rank: 16" in out
     )
     histogram = POWER.replace("--num-answers 43", "--num-answers 12:1,43:2")
     assert "--all-metrics needs one number of answers" in refused(f"{histogram} --all-metrics")
@@ -753,4 +749,4 @@ def test_the_figure_of_focus(call, refused, tmp_path):
 def test_no_number_suffices_for_any_weight_that_falls(call):
     line = "power --strength 0.7 --other-strength 0.701 --sparsity 0.35 --num-answers 1 --num-entities 40"
     code, out, _ = call(f"{line} --other-correlation 0.3 --all-metrics")
-    assert (code, "fall with the rank - (paired -)" in out) == (0, True)
+    assert (code, "fall with the rank: - (paired -)" in out) == (0, True)

@@ -64,9 +64,9 @@ def test_each_command_names_systems(command, folder, call):
         (("--name", "one"), "--name must be 2 names, one for each file, got 1: 'one'."),
         (("--name", "a,b", "--name", "c"), "--name must be 2 names, one for each file, got 3: 'a, b, c';"),
         (("--name", "a,a"), "--name must give each file a name of its own, got 'a' twice."),
-        (("--name", "a,b,c"), "got 3: 'a, b, c'; a name with a comma stands in quotation marks."),
+        (("--name", "a,b,c"), "got 3: 'a, b, c'; put a name that contains a comma in quotation marks."),
         (("--name", "a,"), "--name must be 2 names"),
-        (("--name", '"a,b'), "--name must be names with commas between them, got '\"a,b' (unexpected end"),
+        (("--name", '"a,b'), "--name must be names separated by commas, got '\"a,b' (unexpected end"),
     ],
 )
 def test_names_that_do_not_fit(command, names, message, folder, refused):

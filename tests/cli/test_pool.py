@@ -234,7 +234,7 @@ def test_bad_topics(refused, folder, topics, arguments, shown):
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
-        ("", "--out must say"),
+        ("", "--out must name"),
         ("--out x", "RUN is missing"),
         ("one.run --out x", "--depth must be given"),
         ("one.run --depth 2 --out x", "--kg must be given"),
@@ -502,7 +502,7 @@ def test_three_sheets_have_a_majority(done, answer, sheets):
     ]
     (sheets / "fourth.tsv").write_text((sheets / "first.tsv").read_text())
     out = done("pool", *many, "--read", "fourth.tsv", *READ, "--overwrite", notes=True)
-    assert "no majority, so not judged" in out
+    assert "no majority, so still unjudged" in out
     assert "all 4 judged 3: Fleiss' kappa" in out
     assert "3 not judged" in out
 
@@ -595,7 +595,7 @@ def test_what_the_rules_took_is_estimated(call, folder, monkeypatch):
     found = json.loads(call(*read, "--format", "json")[1])
     assert abs(found["lost_by_rule"] - lost) < 0.35 * lost
     out = call(*read, "--overwrite")[1]
-    assert f"about {found['lost_by_rule']:,} are relevant, by what rules cost" in " ".join(out.split())
+    assert f"about {found['lost_by_rule']:,} of them are relevant, estimated" in " ".join(out.split())
 
 
 # --- own words, sources, conflicts, an expert
@@ -707,8 +707,8 @@ def test_a_third_annotator_decides_conflicts(call, done, refused, torn):
     assert conflicts.columns == original.columns
     same = original.filter(answer_id="cat").sort("question_id")
     assert conflicts.sort("question_id").equals(same)  # the same words and addresses, no label
-    # A sheet may hold labels: nothing replaces it.
-    assert "c.tsv: is there already, and a sheet may hold labels" in refused(
+    # A sheet may contain labels, so nothing replaces it.
+    assert "c.tsv: is there already, and may contain labels" in refused(
         *TWO, "--conflicts", "c.tsv", "--overwrite"
     )
     fill("c.tsv", "third.tsv", {"cat": "y"})
@@ -771,7 +771,7 @@ def test_an_expert_checks_a_sample(call, done, refused, torn):
     assert "--expert-sample must be at most the 5 judged candidates, got 9" in call(
         *one[:-1], "f.tsv", "--expert-sample", "9", "--overwrite"
     )[2]  # fmt: skip
-    assert "--expert must say where" in call(*back[:-3], "--overwrite", "--expert-sample", "3")[2]
+    assert "--expert must name the file" in call(*back[:-3], "--overwrite", "--expert-sample", "3")[2]
     assert not (torn / "f.tsv").exists()
 
 

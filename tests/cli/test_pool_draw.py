@@ -43,7 +43,9 @@ def test_wished_widths(folder, answer, done):
     assert all(row["width"] <= row["wish"] for row in found["wishes"])
     assert answer(*POOL, "--plan", "--metric", "ap")["wishes"] is None
     table = done(*POOL, "--plan", "--metric", "ap", "--width", "rr=0.0001", notes=True)
-    assert "RR@5: no number of prefixes is enough for a width of 0.0001; all of them give 0.0" in table
+    assert (
+        "RR@5: no number of prefixes is enough for a width of 0.0001; judging all of them gives 0.0" in table
+    )
     assert re.search(r"RR@5 +0\.0001 +queries:80 ", table)
 
 
@@ -62,7 +64,7 @@ def test_a_plan_from_a_pilot(folder, source, done, answer, refused):
     filled(truth, folder / "pool" / "sheet2.tsv")
     widths = [one["ci_high"] - one["ci_low"] for one in answer("estimate", "--pool", "pool")["metrics"][:2]]
     assert sum(widths) / 2 < 0.075
-    assert "nothing more must be drawn" in done(*pilot, "--width", "rr=0.5")
+    assert "no further units are needed" in done(*pilot, "--width", "rr=0.5")
     assert answer(*pilot, "--metric", "ap")["plan"][0]["metric"] == "AP@5"
 
 
@@ -74,7 +76,7 @@ def test_a_system_joins(folder, source, done, answer, refused):
     assert "--kg must be the graph of the pool" in refused(*add, "m2.run")
     assert "--add must hold further systems: m1 is already in" in refused(*add, "m1.run", "--kg", "kg")
     told = done(*add, "m2.run", "--kg", "kg", "--name", "new")
-    assert re.search(r"new joined pool; wrote pool/sheet2.tsv: \d+ candidates that only it lists", told)
+    assert re.search(r"added new to pool; wrote pool/sheet2.tsv: \d+ candidates that only it lists", told)
     filled(truth, folder / "pool" / "sheet2.tsv")
     assert {row["model"] for row in answer("estimate", "--pool", "pool")["metrics"]} == {"m0", "m1", "new"}
     again = answer(*add, "m2.run", "--kg", "kg", "--name", "again")
@@ -84,8 +86,11 @@ def test_a_system_joins(folder, source, done, answer, refused):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((*POOL, "--plan", "--width", "rr"), "--width must be METRIC=W, W above 0, such as rr=0.1, got 'rr'"),
-        ((*POOL, "--plan", "--width", "rr=0"), "--width must be METRIC=W, W above 0"),
+        (
+            (*POOL, "--plan", "--width", "rr"),
+            "--width must be METRIC=W with W above 0, such as rr=0.1, got 'rr'",
+        ),
+        ((*POOL, "--plan", "--width", "rr=0"), "--width must be METRIC=W with W above 0"),
         ((*POOL, "--plan", "--width", "rr=.1,rr=.2"), "--width must name each metric once, got rr again"),
         ((*POOL, "--plan", "--width", "rr=.1,rr@5=.2"), "--width must name each metric once"),
         ((*POOL, "--plan", "--width", "amr=.1"), "--metric must be one of rr@k"),
@@ -117,7 +122,7 @@ def test_options_that_cannot_be(folder, refused, options, message):
 def test_accept_by_a_pilot(folder, source, done, answer):
     truth, _ = source
     told = done(*ACCEPT, "--pilot-sheet", "pilot.tsv", "--rows", 30)
-    assert told == "wrote pilot.tsv: 30 predictions to judge; --pilot takes it back\n"
+    assert told == "wrote pilot.tsv: 30 predictions to judge; pass it with --pilot once filled in\n"
     filled(truth, folder / "pilot.tsv")
     line = (*ACCEPT, "--drawn", 60, "--pilot", "pilot.tsv")
     done(*line, "--sheet", "sheet.tsv")

@@ -160,7 +160,10 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
     [
         ("--out out.parquet", "name either RUN"),
         (f"best {OF_FILE}", "name either RUN"),
-        ("best --model transe --out out.csv", "--model and its options are those that RUN was trained with"),
+        (
+            "best --model transe --out out.csv",
+            "--model and its options cannot be given with RUN, which has its own",
+        ),
         ("best --norm 1 --out out.csv", "--model and its options"),
         ("other --out out.csv", "must have the 15 entities of other in order, got"),
         ("fewer --out out.csv", "must have the 1 relations of fewer in order, got 2"),
@@ -171,7 +174,7 @@ def test_a_run_of_a_graph_elsewhere(call, refused):
         ),
         (OF_FILE.replace("transe --norm 2", "complx"), "--model must be one of transe"),
         (OF_FILE.replace("--norm 2", "--norm 3"), "--norm must be 1 or 2, got 3"),
-        (f"{OF_FILE} --option norm=1", "--option must give what nothing else gives, got norm again."),
+        (f"{OF_FILE} --option norm=1", "--option must not set anything twice, got norm again."),
         (f"{OF_FILE} --option margin", "--option must be NAME=VALUE"),
         (f"{OF_FILE} --option margin=x", "error: --option margin must be"),
         (f"{OF_FILE} --option margins=1", "--option margins is not an option of transe"),
@@ -306,7 +309,7 @@ def test_the_split_that_is_evaluated_filters(done, answer, sampled, split):
 
 
 def test_a_list_without_the_split_is_noted(call, sampled):
-    note = "test_full is not among what filters (train, test_sparse): the other answers of a query stay"
+    note = "test_full is not in the filter (train, test_sparse): the other answers to a query stay"
     code, out, _ = call(f"{OF_SAMPLE} --split test_full --filter train,test_sparse")
     assert code == 0
     assert f"note: {note}" in out
@@ -327,7 +330,7 @@ def test_metrics_know_by_what_a_table_is_filtered(call, sampled, capsys):
         assert "another number of candidates" not in capsys.readouterr().err
     in_csv = OF_SAMPLE.replace("out.parquet", "out.csv")
     _, out, _ = call(f"{in_csv} --split test_sparse")
-    assert "(only .parquet keeps by which splits)" in out
+    assert "(only .parquet stores which splits)" in out
     assert main(["metrics", "new/out.csv", "--kg", "sampled", "--metric", "mrr"]) == 0
     assert "another number of candidates" not in capsys.readouterr().err
     pl.read_csv("new/out.csv").with_columns(candidates=99).write_csv("new/other.csv")
@@ -445,12 +448,12 @@ def test_sampled(call, done, graph):
     asked = OF_FILE.replace("out.parquet", "out.csv") + " --sample 0.5 --metric mrr,hits@3 --seed 4"
     out = done(f"{asked} --format json")
     assert json.loads(out)["results"] == sampled.values.to_dicts()
-    assert "full evaluation takes a moment and has no sampling error" in json.loads(out)["notes"][-1]
+    assert "full evaluation is fast and has no sampling error" in json.loads(out)["notes"][-1]
     assert Path("new/out.csv").read_text() == sampled.values.write_csv()
     code, out, _ = call(f"{asked} --sides tail --ties optimistic")
     assert code == 0
     assert "unbiased estimates, optimistic ranks, test" in out
-    assert "scores: " in out
+    assert "scores computed: " in out
 
 
 @pytest.mark.parametrize(
@@ -467,7 +470,7 @@ def test_sampled(call, done, graph):
         ("--sample 0.1 --typical-share nan", "--typical-share"),
         ("--metric mrr", "--metric has no effect without --sample"),
         ("--depth 5", "--depth has no effect without --lists"),
-        ("--out new/out.csv --lists new/out.csv", "new/out.csv: cannot be written twice"),
+        ("--out new/out.csv --lists new/out.csv", "new/out.csv: cannot be written: two options name it"),
         ("--seed 0", "--seed has no effect without --sample"),
     ],
 )

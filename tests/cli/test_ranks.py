@@ -24,7 +24,7 @@ GRAPH = KnowledgeGraph(
     },
 )
 SCORES = np.array([[3.0, 1, 2, 1], [0, 0, 0, 0]])
-IN_CSV = ", filtered by train, valid, test (only .parquet keeps by which splits)"
+IN_CSV = ", filtered by train, valid, test (only .parquet stores which splits)"
 RUN = "a|r|? Q0 b 1 0.5 m\na|r|? Q0 c 2 0.7 m\nc|r|? Q0 d 1 0.5 m\n"
 
 
@@ -104,7 +104,7 @@ def test_several_models_are_counted_and_not_renamed(call, refused, folder):
     code, out, _ = call("system.run --kg graph --out out.csv")
     assert (code, out) == (0, f"wrote out.csv: 4 ranks (4 tail), 2 models, 0 % tied{IN_CSV}\n")
     err = refused("system.run --kg graph --model one --out out.csv")
-    assert "--model must be absent where system.run names models itself ('m', 'n'), got 'one'" in err
+    assert "--model must be left out if system.run names several models itself ('m', 'n'), got 'one'" in err
 
 
 def test_a_list_without_ties_only_when_said_so(call, done, refused):
@@ -119,7 +119,7 @@ def test_a_list_without_ties_only_when_said_so(call, done, refused):
     assert read.frame.select("candidates", "filtered", "category").rows() == [(3, True, "1-1")]
     assert read.about == {"split": "test", "filter": ["train", "valid", "test"]}
     out = call("list.csv --no-ties --kg graph --filter train --out out.parquet")[1]
-    assert "note: test is not among what filters (train): the other answers of a query stay" in out
+    assert "note: test is not in the filter (train): the other answers to a query stay" in out
     assert not read_ranks("out.parquet").frame["filtered"].any()
     err = refused("list.csv --candidates 7 --out out.parquet")
     assert "ranks do not state their ties: --no-ties takes them as free of ties, --realistic as means" in err
@@ -149,7 +149,7 @@ def test_which_splits_filtered_stays_in_parquet(call, done, folder):
     assert read_ranks("out.csv").about == {}
     code, out, _ = call("scores.npz --kg graph --filter train --out out.parquet")
     assert code == 0
-    assert "note: test_sparse is not among what filters (train): the other answers" in out
+    assert "note: test_sparse is not in the filter (train): the other answers" in out
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_duplicates_in_the_graph_are_told(done, folder):
         ("graph --out out.csv", "INPUT must hold .parquet files, got none in the folder graph"),
         ("qrels --out out.csv", "qrels: must be .npz, .parquet, .csv, .tsv or a run (lines"),
         ("scores.npz --out out.json", "out.json: the name of a rank table must end in .parquet, .csv, .tsv"),
-        ("scores.npz", "--out must say where to write the rank table"),
+        ("scores.npz", "--out must name the rank table to write"),
         (
             "scores.npz --out out.csv",
             "--kg must be given for the splits that filter, train, valid, test; --filter none: raw ranks",

@@ -65,7 +65,7 @@ def test_a_small_world_asks_all_that_there_is_to_ask(call, done, facts, tmp_path
         asked = card["parameters"]["num_queries"]
         assert 0 < asked < 500
         assert asked == card["queries"]["eligible"] == card["queries"]["drawn"]
-        assert f"note: density {density}: {asked} queries are asked, all that have 5 full-test" in out
+        assert f"note: density {density}: only {asked} queries, not 500, have at least 5 answers" in out
     # The same as when they are asked for.
     alone = ("--density", 0.75, "--min-answers", 5, "--num-queries", cards[0]["parameters"]["num_queries"])
     assert call(facts, tmp_path / "alone", *alone)[0] == 0
@@ -189,7 +189,7 @@ def test_repeated_lines_are_said(call, facts, tmp_path):
         (("--density", "0.5,1.5"), "--density must be in (0, 1], got 1.5."),
         (("--density", "nan"), "--density must be in (0, 1], got nan."),
         (("--density", "0.5,"), "--density must be numbers in (0, 1], separated by commas, got '0.5,'."),
-        (("--density", "0.5,0.50"), "--density must not hold a number twice, got 0.5 twice."),
+        (("--density", "0.5,0.50"), "--density must not contain a number twice, got 0.5 twice."),
         (("--train-rate", "1"), "--train-rate must be in (0, 1), got 1.0."),
         (("--valid-rate", "0.3"), "--valid-rate must be below 1 - --train-rate, 0.3, got 0.3."),
         (("--min-answers", "0"), "--min-answers must be a whole number of at least 1, got 0."),
@@ -199,7 +199,7 @@ def test_repeated_lines_are_said(call, facts, tmp_path):
         (("--seed", "-1"), "--seed must be a whole number of at least 0, got -1."),
         (("--missing", "node", "--node-spread", "0"), "--node-spread must be in [1e-06, 10], got 0.0."),
         (("--missing", "relation", "--relation-spread", "11"), "--relation-spread"),
-        (("--node-spread", "0.1"), "--node-spread says nothing about --missing independent."),
+        (("--node-spread", "0.1"), "--node-spread has no effect with --missing independent."),
         (("--write-layouts", "rotate"), "--write-layouts must be among openke, libkge, got 'rotate'."),
     ],
 )

@@ -67,7 +67,10 @@ def test_files_of_ranks(call, sampled):
         (["--sampled-negatives", 20, "--num-entities", 100, "--format", "latex"], "--format"),
         (["--sampled-negatives", 20, "--num-entities", 10], "--num-entities"),
         (["--sampled-negatives", 20, "--num-entities", 100, "--by", "side"], "--by has no effect with"),
-        (["--sampled-negatives", 20, "--num-entities", 100, "--metric", ","], "--metric must name something"),
+        (
+            ["--sampled-negatives", 20, "--num-entities", 100, "--metric", ","],
+            "--metric must contain at least one name",
+        ),
         (
             ["--sampled-negatives", 20, "--num-entities", 100, "--published", "mrr=0.5", "--ci", "0.9"],
             "--ci has no effect with --published",

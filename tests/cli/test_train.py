@@ -71,7 +71,7 @@ def test_options_stand_above_the_file(call, folder, tmp_path):
         (("--model", "rotate", "--num-negatives", 0), "--num-negatives must be a whole number of at least 1"),
         (("--loss", "margin"), "--loss must be 'cross_entropy' or 'bce' where the training loop is 1vsall"),
         (("--option", "margin"), "--option must be NAME=VALUE, got 'margin'."),
-        (("--dim", 4, "--option", "dim=5"), "--option must give what nothing else gives, got dim again."),
+        (("--dim", 4, "--option", "dim=5"), "--option must not set anything twice, got dim again."),
         (("--option", "nothing=5"), "error: --option nothing is not an option of complex"),
         (("--model", "transe", "--option", "margin=x"), "error: --option margin must be"),
         (("--option", "name=x"), "error: --option name is not an option of complex"),
@@ -195,7 +195,7 @@ def test_seeds_that_are_stopped_before_the_first_step(call, folder, tmp_path, mo
     else:
         code, _, err = call(*asked)
         assert (code, err.splitlines()[0]) == (
-            130, "owkg: training stopped; the same command begins anew: no step was saved"
+            130, "owkg: training stopped; the same command starts again, because no step was saved"
         )  # fmt: skip
     assert not out.exists()
 
@@ -265,8 +265,8 @@ def test_a_folder_of_seeds_is_evaluated_into_one_table(call, refused, folder, tm
     assert mrr["over_seeds"] == pytest.approx(np.std(values, ddof=1))
     assert read_ranks(out).frame["model"].unique().to_list() == ["m"]
     for options, message in (
-        (("--out", out, "--lists", tmp_path / "a.run"), "--lists is of one run"),
-        (("--sample", 0.5), "--sample is of one run"),
+        (("--out", out, "--lists", tmp_path / "a.run"), "--lists needs a single run"),
+        (("--sample", 0.5), "--sample needs a single run"),
     ):
         err = refused("rank", runs, *options)
         assert message in err
@@ -305,7 +305,7 @@ def test_bad_seeds(refused, folder, tmp_path, options, message):
 def test_a_batch_of_more_than_there_is_has_a_note(call, tmp_path):
     (tmp_path / "train.txt").write_text("a\tr\tb\nb\tr\tc\nc\tr\ta\n")
     line = f"train {tmp_path} --model distmult --dim 2 --steps 1 --valid-every 0 --out {tmp_path}/run"
-    said = "--batch-size 1,000 is more than the 6 queries of train: a step takes all."
+    said = "--batch-size 1,000 is more than the 6 queries of train: each step uses all."
     code, out, _ = call(*line.split(), "--batch-size", "1000")
     assert (code, out.count(said)) == (0, 1)
     code, out, _ = call(*line.split(), "--batch-size", "6", "--overwrite")

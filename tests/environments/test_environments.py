@@ -100,7 +100,7 @@ def test_an_ascii_terminal_gets_escapes_and_a_note(given):
     done = subprocess.run(command, cwd=given, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "Z\\xfcrich" in done.stdout
-    assert done.stderr.count("owkg: note: standard output takes ascii alone") == 1
+    assert done.stderr.count("owkg: note: standard output accepts only ascii") == 1
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])

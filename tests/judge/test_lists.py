@@ -69,7 +69,7 @@ def test_the_file_of_convert(tmp_path, monkeypatch, capsys):
     np.savez("mine.npz", **arrays)
     line = "ranks convert mine.npz --kg g --lists mine.run.gz --depth 3"
     assert main(line.split()) == 0
-    assert "the best 3 answers" in capsys.readouterr().out
+    assert "up to 3 best answers" in capsys.readouterr().out
     found = read_runs(["mine.run.gz"])
     keys = ["query", "score"]  # of equal scores those with the smaller id of the file
     assert found.select(keys).sort(keys).equals(expected.select(keys).sort(keys))
@@ -104,11 +104,11 @@ def test_bad_lists(change, message):
     ("line", "message"),
     [
         ("s.npz --lists x.run", "--kg must name the graph"),
-        ("s.npz --kg g", "--out must say where to write the rank table, or --lists"),
+        ("s.npz --kg g", "--out must name the rank table to write, or --lists"),
         ("s.npz --kg g --lists x.run --tolerance 0.1", "--tolerance has no effect without --out"),
         ("s.npz --kg g --out x.csv --depth 2", "--depth has no effect without --lists"),
-        ("a.run --kg g --lists x.run", "--lists is of score matrices, and a.run is a run"),
-        ("s.npz --kg g --lists s.npz", "cannot be written: it is read"),
+        ("a.run --kg g --lists x.run", "--lists needs score matrices, but a.run is a run"),
+        ("s.npz --kg g --lists s.npz", "cannot be written: it is an input"),
     ],
 )
 def test_bad_lines(line, message, tmp_path, monkeypatch, capsys):

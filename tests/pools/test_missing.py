@@ -199,7 +199,7 @@ def test_the_truth_of_a_benchmark_is_not_known(tmp_path, capsys):
         said = json.loads(capsys.readouterr().out)
         (row,) = said["sparsity"]
         assert row["sparsity_at_least"] == pytest.approx(1 - of["sparse"] / of["full"])
-        assert f"hold facts that {split} lacks, which do not count as known." in said["notes"][-1]
+        assert f"contain facts that {split} lacks, which do not count as known." in said["notes"][-1]
 
 
 def test_the_command(tmp_path, capsys):

@@ -39,7 +39,7 @@ ASSUMPTIONS = {
     "lists": 100,
     "calibration": "closed worlds",
     "versions": {"owkg": "0.1.0", "numpy": "2.4.6"},
-    "notes": ["Queries are the sampling unit of every interval and test."],
+    "notes": ["All intervals and tests treat whole queries, not single answers, as independent."],
 }
 
 

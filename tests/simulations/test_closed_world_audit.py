@@ -225,7 +225,7 @@ def test_a_scheduler_that_does_not_answer_leaves_no_world(tmp_path, monkeypatch)
 
 def test_an_empty_folder_is_refused(capsys):
     assert commands.main(["check", "--out", ""]) == 2
-    assert capsys.readouterr().err.endswith("--out is empty; is a variable of the shell not set?\n")
+    assert capsys.readouterr().err.endswith("--out is empty; is a shell variable unset?\n")
 
 
 def test_published_worlds_are_missed_before_anything_is_trained(tmp_path, monkeypatch, capsys):

@@ -162,7 +162,7 @@ def test_interrupted_and_resumed(ring, tmp_path, number, code, message):
     process.send_signal(number)
     _, errors = process.communicate()
     (step,) = checkpoints.checkpoint_steps(run / "checkpoints")
-    stopped = f"owkg: training stopped at step {step:,}; {run} holds step {step:,}; go on with: "
+    stopped = f"owkg: training stopped at step {step:,}; {run} holds step {step:,}; continue with: "
     again = f"owkg train {tmp_path / 'graph'} --out {run} --resume\n"
     assert process.returncode == code
     assert unread(errors) == stopped + again + message

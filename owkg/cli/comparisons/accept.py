@@ -10,7 +10,7 @@ from owkg.cli.inputs import graph_and_notes, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat
 from owkg.cli.output import Table, number, show
 
-# Options of a test, which writing a pilot does not take.
+# Options of a test, which have no effect when the sheet of a pilot is written.
 _OF_TESTS = ("size", "judged", "drawn", "by", "pilot", "pool_", "sheet", "out", "ci")
 
 
@@ -42,7 +42,7 @@ def accept(
     The candidates are the best predictions that the graph does not contain, ranked by score over all queries.
     They are judged one by one in random order until the set is accepted or rejected: write the first sheet,
     fill it in, pass it with --judged, and take the next sheet. You may look after each judgement and stop at
-    any time. A set without the stated precision is accepted in at most 5 of 100 draws.
+    any time. With --ci 0.95, a set below the stated precision is accepted in at most 5 of 100 draws.
 
     With --drawn N, N predictions of a region are judged, and owkg accepts the largest of ten nested sets of
     that region that passes an exact test. The region is chosen before anything is judged: from the known
@@ -65,8 +65,8 @@ def accept(
         seed (N): Seed of the random order of judging.
 
     Fixed sample and pilot:
-        drawn (N): Size of a fixed random sample for nested sets; with --by relation, for each relation.
-            Default: predictions of one set are judged one by one.
+        drawn (N): Size of a fixed random sample for nested sets, or with --by relation of one for each
+            relation. Default: predictions of one set are judged one by one.
         pilot_sheet (FILE): Write --rows predictions, spread over the ranking, into a new sheet for a pilot,
             and stop.
         pilot (FILE): Pilot judgements that choose the region, as a filled-in sheet or qrels. Repeat the
@@ -103,9 +103,7 @@ def accept(
             require_place(path)
     for name, path in (("sheet", sheet), ("pilot_sheet", pilot_sheet)):
         if path is not None and path.exists() and not is_stream(path):
-            raise ValueError(
-                f"`{name}` must be a new file, because labels may stand in {path}, which is there."
-            )
+            raise ValueError(f"`{name}` must be a new file: {path} exists and may contain labels.")
     if sheet is None and pilot_sheet is None:
         given.refuse(["rows"], "has no effect without --sheet")
     if drawn is None:
@@ -116,7 +114,9 @@ def accept(
     if pilot_sheet is not None:
         asked = pilot_predictions(run, graph, rows, depth=depth, system=system, seed=seed)
         write_sheet(asked, pilot_sheet, seed=seed, in_order=True)
-        told = f"wrote {pilot_sheet}: {len(asked):,} predictions to judge; --pilot takes it back"
+        told = (
+            f"wrote {pilot_sheet}: {len(asked):,} predictions to judge; pass it with --pilot once filled in"
+        )
         show(form, {"sheet": pilot_sheet, "to_judge": len(asked)}, lines=[told])
         return
     found = accepted(

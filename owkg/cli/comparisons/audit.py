@@ -1,4 +1,4 @@
-"""`owkg audit`: what may be concluded from ranks, when many true answers are missing."""
+"""`owkg audit`: which comparisons of systems hold although many true answers are missing."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from owkg.terminal.tables import line, p_value, printed, probability_range
 if TYPE_CHECKING:
     from owkg.auditing import Audit
 
-# Pairs that the table shows; of more, those of neighbours in the order.
+# Largest number of pairs in the table; if there are more, only neighbours in the ranking are shown.
 _PAIRS = 15
 # Draws of the randomisation test.
 _DRAWS = 10_000
@@ -65,11 +65,12 @@ def audit(
 ) -> None:
     """Audit whether one system may be called better than another although many true answers are missing.
 
-    For each pair of systems, owkg reports how many missing answers are needed to reverse the ranking,
-    whichever they are (no fewer can; and, with --lists, an example that does); how likely the order is right
-    under the model of Yang et al. (2022), over the sparsities and correlations that you state; which of them
-    break the order; and a verdict, which names what it assumes. Without --sparsity, and with judgements that
-    give no more than a lower bound, owkg assumes nothing and prints results for sparsities from 0 to 0.9.
+    For each pair of systems, owkg reports how many missing answers are needed to reverse the ranking
+    (fewer cannot do it, whichever they are; with --lists, owkg also finds an example that does). It reports
+    how likely the order is right under the model of Yang et al. (2022) for the sparsities and correlations
+    that you state, which of them break the order, and a verdict that names its assumptions. Without
+    --sparsity and without judgements that give an upper bound, owkg assumes no sparsity and prints results
+    for sparsities from 0 to 0.9.
 
     Args:
         files (FILE...): Rank tables (.parquet, .csv, .tsv, folders of Parquet files; a column model tells
@@ -145,14 +146,14 @@ def audit(
         if any(path.suffix == ".html" for path in report):
             require_html()
     if title and not any(path.suffix == ".html" for path in report or ()):
-        raise ValueError("`title` must come with a report that ends in .html: other forms have no title.")
+        raise ValueError("`title` needs a --report that ends in .html: other reports have no title.")
     if out is not None:
         from owkg.pools.missing import AUDIT_SHEET
 
         writable_folder(out)
         if (sheet := out / AUDIT_SHEET).exists():
             raise ValueError(
-                f"`out` must be another folder: {sheet} is of an earlier audit, and may have been filled in."
+                f"`out` must be another folder: {sheet} is from an earlier audit and may have been filled in."
             )
         check_writable(out.glob("audit*"), [*files, *(lists or ()), *given])
     names = names_given("metric", metric, ())
@@ -196,7 +197,7 @@ def audit(
 
 
 def _range(name: str, text: str | None) -> float | list[float] | None:
-    """One number, or two."""
+    """One number, or a list of two."""
     if text is None:
         return None
     try:
@@ -204,12 +205,12 @@ def _range(name: str, text: str | None) -> float | list[float] | None:
     except ValueError:
         values = []
     if len(values) not in (1, 2):
-        raise ValueError(f"`{name}` must be a number, or LOW,HIGH, got {text!r}.")
+        raise ValueError(f"`{name}` must be a number or LOW,HIGH, got {text!r}.")
     return values if len(values) == 2 else values[0]
 
 
 def _write(found: "Audit", out: Path) -> None:
-    """All tables, what they rest on, and the answers that turn orders as a sheet for annotators."""
+    """Writes all tables, the assumptions, and a sheet with the answers that would reverse rankings."""
     from owkg.pools import write_sheet
     from owkg.pools.design import Design, write_design
     from owkg.pools.missing import AUDIT_SHEET
@@ -222,13 +223,13 @@ def _write(found: "Audit", out: Path) -> None:
             write_sheet(facts, aside / AUDIT_SHEET, seed=0)
             write_design(aside / AUDIT_SHEET, Design.SHEET, made_by="owkg audit")
         (aside / "audit.json").write_text(json.dumps(found.payload(), indent=2, allow_nan=False) + "\n")
-    for earlier in out.glob("audit_*.csv"):  # of an audit that had more tables
+    for earlier in out.glob("audit_*.csv"):  # left by an audit that had more tables
         if earlier.name not in named:
             earlier.unlink()
 
 
 def _show(found: "Audit", test: str) -> None:
-    """The verdicts, with the assumptions."""
+    """Prints the verdicts and the assumptions."""
     import polars as pl
 
     from owkg.auditing.result import metric_name
@@ -236,7 +237,7 @@ def _show(found: "Audit", test: str) -> None:
     assumed = found.assumptions
     stated = assumed["sparsity"] is not None
     independent = assumed["correlation"] is None
-    given = ", if independent" if independent else ""
+    given = " if independent" if independent else ""
     for (metric, average), models in found.models.group_by("metric", "average", maintain_order=True):
         rows = [
             [row["model"], _interval(row["value"], row["ci_low"], row["ci_high"])]
@@ -254,8 +255,8 @@ def _show(found: "Audit", test: str) -> None:
             some = grid.filter(grid["sparsity"].is_in([0.0, 0.2, 0.5, 0.8]))
             wide = some.pivot("sparsity", index="model", values="full", maintain_order=True)
             cells = [[row[0], *(cell(x, ".3f") for x in row[1:])] for row in wide.iter_rows()]
-            title = f"full-test {metric_name(metric, average)} if the sparsity were"
-            title += ", missing and retrieved independent" if independent else ""
+            title = f"full-test {metric_name(metric, average)} by assumed sparsity"
+            title += ", if missing and retrieved are independent" if independent else ""
             printed(title, ["model", *wide.columns[1:]], cells)
         pairs = found.pairs.filter(metric=metric, average=average)
         order = models["model"].to_list()
@@ -264,7 +265,7 @@ def _show(found: "Audit", test: str) -> None:
             pairs = pairs.filter(
                 [pair in next_to for pair in zip(pairs["first"], pairs["second"], strict=True)]
             )
-        # Where no sparsity goes with a value, none can be said to break an order.
+        # If no sparsity is possible with a value, none can break an order.
         possible = found.grid.filter(pl.col("sparsity") > 0, pl.col("full").is_not_null(), metric=metric)
         told = set(possible.filter(average=average)["model"])
         out_of = dict(models.select("model", pl.col("refuted").fill_null(0.0)).iter_rows())
@@ -275,16 +276,16 @@ def _show(found: "Audit", test: str) -> None:
         heads = ["pair", "difference", "p", "breakdown", "share"]
         heads += [f"P(better){given}"] if stated else []
         printed(
-            "may the first be called better than the second?",
+            "pairs: is the first system better than the second?",
             [*heads, "breaks at sparsity", "at correlation", "queries needed", "verdict"],
             rows,
         )
         if len(pairs) < len(found.pairs.filter(metric=metric, average=average)):
-            line("(neighbours in the order; --out and --format json have all pairs)", "dim")
+            line("(only neighbours in the ranking; --out and --format json contain all pairs)", "dim")
     if len(found.judged):
         every = found.judged.filter(found.judged["side"].is_null())
-        columns = {"sparsity": "sparsity", "test_strength": "known found"}
-        columns |= {"missing_strength": "missing found", "correlation": "correlation"}
+        columns = {"sparsity": "sparsity", "test_strength": "known retrieved"}
+        columns |= {"missing_strength": "missing retrieved", "correlation": "correlation"}
         if every["sparsity_high"].is_null().all():
             columns = {"sparsity": "sparsity, at least"}
         rows = [
@@ -292,22 +293,22 @@ def _show(found: "Audit", test: str) -> None:
             + [_interval(row[key], row[f"{key}_low"], row[f"{key}_high"]) for key in columns]
             for row in every.iter_rows(named=True)
         ]
-        printed("what judgements say", ["model", "known", "found", *columns.values()], rows)
+        printed("estimates from the judgements", ["model", "known", "found", *columns.values()], rows)
     if len(found.plans):
         from owkg.report.tables import plans_table
 
         table = plans_table(found)
-        printed("if you judge more: expected widths of intervals", table.columns, table.rows)
+        printed("expected widths of intervals if you judge more", table.columns, table.rows)
         depth = assumed["plan"]
         line(
-            f"of the pool of depth {depth}; to carry a line out: "
+            f"for a pool of depth {depth}; to carry out a row: "
             "owkg pool RUN... --kg KG --depth DEPTH --draw queries:50, then owkg estimate --pool",
             "dim",
         )
     least = assumed["sparsity_at_least"]
     sparsity = _limits(assumed["sparsity"]) if least is None else f"at least {least:.3f}, no upper end"
     line(f"sparsity: {sparsity}", "dim")
-    taken = ", 0 is taken" * independent
+    taken = ", assumed to be 0" * independent
     line(f"correlation: {_limits(assumed['correlation'])}{taken}", "dim")
     rates = f"{_limits(assumed['unevenness'])} ({assumed['unevenness_from']})"
     line(f"unevenness of missing rates: {rates}", "dim")
@@ -319,7 +320,7 @@ def _pair(row: dict[str, Any], test: str, stated: bool, absent: str, refuted: di
     from owkg.auditing.result import verdict_in_words
 
     if row["certified"] is None:
-        facts = "none turn it"
+        facts = "none reverse it"
     else:
         shown = row["demonstrated"]
         facts = f"{row['certified']:,} to {'?' if shown is None else f'{shown:,}'}"
@@ -331,7 +332,7 @@ def _pair(row: dict[str, Any], test: str, stated: bool, absent: str, refuted: di
     cells.append(cell(row["share"], ".3f"))
     if stated:
         low, high = row["probability_low"], row["probability_high"]
-        cells.append("not possible" if low is None else probability_range(low, high))
+        cells.append("impossible" if low is None else probability_range(low, high))
     queries = row["required_queries"]
     cells += [
         absent if row[key] is None else f"{row[key]:.3f}"
@@ -342,7 +343,7 @@ def _pair(row: dict[str, Any], test: str, stated: bool, absent: str, refuted: di
 
 
 def _limits(stated: dict[str, Sequence[float]] | Sequence[float] | None) -> str:
-    """An interval of the box, or those of each system."""
+    """Stated range as text, or the range of each system."""
     if isinstance(stated, dict):
         return "; ".join(f"{name} {_limits(own)}" for name, own in stated.items())
     return "not stated" if stated is None else f"{stated[0]:.3g} to {stated[1]:.3g}"

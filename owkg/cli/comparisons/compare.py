@@ -1,4 +1,4 @@
-"""`owkg compare`: systems side by side, which of them differ, and how qrels agree on their order."""
+"""`owkg compare`: systems side by side, which of them differ, and how far qrels agree on their order."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -38,10 +38,10 @@ def compare(
 ) -> None:
     """Compare systems: which of them differ, by how much, and whether other qrels give the same order.
 
-    Whole queries are the sampling unit throughout. If rank tables contain answers without judgements, these
-    are not scored again. For the agreement between qrels, the replication interval of Kendall's tau says
-    where tau falls if as many queries are drawn again; the confidence interval is for the tau of infinitely
-    many queries.
+    All tests and intervals treat whole queries, not single answers, as independent. If rank tables contain
+    answers without judgements, these are not scored again. For the agreement between qrels, the replication
+    interval of Kendall's tau is the range in which tau falls if as many queries are drawn again; the
+    confidence interval is for the tau of infinitely many queries.
 
     Args:
         qrels (QRELS): Judgements that say which answers are relevant: TREC qrels, or a split of --kg. Repeat
@@ -72,7 +72,7 @@ def compare(
     from owkg.judge import compare as compared
 
     if test != "randomisation":
-        given.refuse(["draws"], f"has no effect with --test {test}, which draws nothing")
+        given.refuse(["draws"], f"has no effect with --test {test}, which draws no random signs")
     if out is not None:
         writable_folder(out)
     systems, names = named_files(files, name), names_of_systems(metric)

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 _ASL_SYSTEMS = 8
-"""Systems from which on the curve of p-values is drawn; of fewer pairs it is a few steps."""
+"""Smallest number of systems for the curve of p-values, which would have few steps with fewer."""
 
 _PAIRS = 15
-"""Pairs of systems that a table shows; of more, those with the best system."""
+"""Largest number of pairs in a table; if there are more, only pairs with the best system are shown."""
 
 
 def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
-    """Every table as CSV, and figures: all of them or none."""
+    """Writes every table as CSV, and figures: all of them or none."""
     import polars as pl
 
     from owkg.plots.judging import asl_figure, qrels_figure, ranking_figure
@@ -56,14 +56,14 @@ def write(found: "Mapping[str, pl.DataFrame]", out: Path) -> None:
 def print_tables(
     found: "Mapping[str, pl.DataFrame]", ci: float, correction: str, test: str, draws: int
 ) -> None:
-    """Differences first, then the values of each system, then how far qrels and parts agree.
+    """Prints differences, values of each system, and how far qrels and parts agree.
 
     Args:
-        found: the tables of a comparison.
+        found: tables of a comparison.
         ci: level of the intervals.
-        correction: of the p-values.
-        test: its name.
-        draws: B of the randomisation test.
+        correction: name of the correction of p-values.
+        test: name of the test.
+        draws: number of draws of the randomisation test.
     """
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
@@ -82,8 +82,8 @@ def print_tables(
         if own["system"].n_unique() > 2:
             told = found["metrics"].filter(qrels=qrels)
             printed(
-                f"{qrels}: pairs that differ at level {1 - ci:.2g} (correction {correction}), and what a t "
-                "test detects",
+                f"{qrels}: pairs that differ at level {1 - ci:.2g} (correction {correction}), and the "
+                "difference that a t test would detect",
                 ["metric", "pairs", "differ", "mean p", "detectable difference"],
                 [
                     [r["metric"], r["pairs"], r["significant"], f"{r['area']:.3f}", cell(r["detectable"])]
@@ -97,21 +97,21 @@ def print_tables(
             rows.append([metric, *map(_interval, coefficients), _confidence(coefficients)])
         names = part["coefficient"].unique(maintain_order=True).to_list()
         line(f"{qrels} against {first}: agreement on the order of systems", "bold")
-        line(f"each by all queries of its qrels, {part['queries'][0]:,} of which both have", "dim")
-        line(f"[{ci:.0%} replication interval]: where it falls when as many queries are drawn again", "dim")
-        line(f"infinitely many queries: {ci:.0%} confidence interval of the tau that they would give", "dim")
+        line(f"each order uses all queries of its qrels; both have {part['queries'][0]:,} queries", "dim")
+        line(f"[{ci:.0%} replication interval]: its range if as many queries are drawn again", "dim")
+        line(f"tau, infinitely many queries: {ci:.0%} confidence interval of that tau", "dim")
         printed("", ["metric", *names, "tau, infinitely many queries"], rows)
     if len(found["parts"]):
         table = found["parts"]
         rows = [[cell(value, ".3f") for value in row] for row in table.rows()]
-        title = "order of systems by part: tau with that of all, and of the first qrels"
+        title = "order of systems by part: tau with the order by all queries, and by the first qrels"
         printed(title, table.columns, rows)
 
 
 def _show_two(
     qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, test: str, draws: int
 ) -> None:
-    """A line for each metric: both values, their difference, and how sure it is."""
+    """Prints a line for each metric: both values, their difference, and its test."""
     by_place = {(row["metric"], row["system"]): row["value"] for row in own.iter_rows(named=True)}
     first, second = pairs["first"][0], pairs["second"][0]
     rows = [
@@ -125,25 +125,25 @@ def _show_two(
         ]
         for row in pairs.iter_rows(named=True)
     ]
-    title = f"{qrels}: difference above 0 where {first} is better ({_test(own, test)})"
+    title = f"{qrels}: the difference is above 0 if {first} is better ({_test(own, test)})"
     heads = ["metric", first, second, f"difference [{ci:.0%} interval]", "p value", "wins/ties/losses"]
     printed(title, [*heads, "effect"], rows, as_given=True)
 
 
 def _test(values: "pl.DataFrame", test: str) -> str:
-    """The test in words: of systems with seeds it is t over queries and seeds."""
+    """Test in words; for systems with seeds it is a t test over queries and seeds."""
     if "seeds" not in values.columns:
         return f"{test} test"
-    # Two systems of one seed each are a pair without seeds.
+    # A pair of systems with one seed each is tested without seeds.
     single = values.filter(seeds=1)["system"].n_unique()
     over = "t test over queries and seeds"
-    return over if single < 2 else f"{over}; {test} test where both have one"
+    return over if single < 2 else f"{over}; {test} test if both have one seed"
 
 
 def _show_pairs(
     qrels: str, own: "pl.DataFrame", pairs: "pl.DataFrame", ci: float, correction: str, test: str, draws: int
 ) -> None:
-    """A table for each metric: all pairs, or those with the best system."""
+    """Prints a table for each metric: all pairs, or pairs with the best system."""
     import polars as pl
 
     drawn = _drawn(own, test, draws)
@@ -160,20 +160,20 @@ def _show_pairs(
             ]
             for row in some.iter_rows(named=True)
         ]
-        title = f"{qrels}: {metric}, difference above 0 where the first is better ({_test(own, test)})"
+        title = f"{qrels}: {metric}, the difference is above 0 if the first is better ({_test(own, test)})"
         corrected = "p value" if correction == "none" else f"p, {correction}"
         printed(title, ["pair", f"difference [{ci:.0%} interval]", "p value", corrected], rows)
         if more := len(of) - len(some):
-            line(f"and {more:,} more pairs; --format csv has them")
+            line(f"and {more:,} more pairs; --format csv prints all")
 
 
 def _drawn(own: "pl.DataFrame", test: str, draws: int) -> int | None:
-    """The draws of the test, None where it draws nothing."""
+    """Number of draws of the test; None if it draws nothing."""
     return draws if test == "randomisation" and "seeds" not in own.columns else None
 
 
 def _corrected(row: dict[str, Any], drawn: int | None) -> str:
-    """The corrected p-value; a bound, as many times that of the p-value itself, where that is one."""
+    """Corrected p-value; if the p-value itself is shown as a bound, that bound times the correction."""
     times = row["p_corrected"] / row["p_value"]
     bound = p_value(row["p_value"], drawn)
     if not bound.startswith("< ") or times <= 1:
@@ -182,7 +182,7 @@ def _corrected(row: dict[str, Any], drawn: int | None) -> str:
 
 
 def tidy(found: "Mapping[str, pl.DataFrame]") -> "pl.DataFrame":
-    """All numbers in one table: a row a value, a difference, or a coefficient with one kind of interval."""
+    """Table of all numbers, with one row for each value, difference, or coefficient with an interval."""
     import polars as pl
     import polars.selectors as cs
 
@@ -220,7 +220,7 @@ _TIDY = [
 def for_papers(
     found: "Mapping[str, pl.DataFrame]", ci: float, test: str, form: str, draws: int
 ) -> tuple[list[Table], list[str]]:
-    """Two tables of each qrels, the values of the systems and their differences; and a line above them."""
+    """For each qrels, a table of values and a table of differences; and a line above all tables."""
     in_latex = form == "latex"
     values = found["values"]
     metrics = values["metric"].unique(maintain_order=True).to_list()
@@ -246,7 +246,7 @@ def for_papers(
             ]
             for names, of in pairs.group_by("first", "second", maintain_order=True)
         ]
-        caption = f"{qrels}: differences, above 0 where the first is better; queries won/tied/lost"
+        caption = f"{qrels}: differences, above 0 if the first is better; queries won/tied/lost"
         tables.append(Table(caption, ["pair", *metrics], rows))
     said = _test(values, test)
     if in_latex:
@@ -255,14 +255,14 @@ def for_papers(
 
 
 def _small(row: dict[str, Any]) -> str:
-    """A value in mathematics, so that its minus is one, and its interval in small print."""
+    """Value in math mode, so that LaTeX prints a real minus sign, and its interval in small print."""
     deviation = row.get("seed_deviation")
     scatter = "" if deviation is None else rf" \pm {three_digits(deviation)}"
     return f"${three_digits(row['value'])}{scatter}$" + _small_interval(row)
 
 
 def _small_difference(row: dict[str, Any], drawn: int | None) -> str:
-    """A difference as `_small` has values, and its test."""
+    """Difference in the form of `_small`, and its test."""
     test = f", ${_p_is(row, drawn)}$, {_wins(row)}"
     return f"${_signed(row['difference'], three_digits)}$" + _small_interval(row) + test
 
@@ -286,7 +286,7 @@ def _p_is(row: dict[str, Any], drawn: int | None) -> str:
 
 
 def _signed(value: float, of: Callable[[float], str] = shown) -> str:
-    """A difference, with its sign."""
+    """Difference with its sign."""
     text = of(value)
     return text if text.startswith("-") else f"+{text}"
 
@@ -311,7 +311,7 @@ def _interval(row: dict[str, Any]) -> str:
     if value is None:
         return "no order"
     if low is None or high is None:
-        return f"{value:.3f} [some resample has no order]"
+        return f"{value:.3f} [undefined in some resample]"
     return interval(value, low, high)
 
 

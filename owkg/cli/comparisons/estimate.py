@@ -1,4 +1,4 @@
-"""`owkg estimate`: metrics of the completely judged pool, from judgements drawn by its design."""
+"""`owkg estimate`: metrics of the completely judged pool, from judgements of a random sample of it."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -39,9 +39,9 @@ def estimate(
 ) -> None:
     """Estimate metrics as if the whole pool were judged, from a few judgements drawn by owkg pool --draw.
 
-    Each value has an interval that holds the value of the completely judged pool in 95 of 100 draws, and each
-    pair of systems has an interval of the difference. If the design cannot answer a metric, owkg stops with
-    an error that names a design that can.
+    Each value has an interval that contains the value of the completely judged pool in 95 of 100 draws, and
+    each pair of systems has an interval of the difference. If the design cannot answer a metric, owkg stops
+    with an error that names a design that can.
 
     The values are about the pool: an answer that no system lists within its depth counts only if the test set
     contains it.
@@ -56,8 +56,8 @@ def estimate(
         metric (METRIC,...): Metrics, with commas: rr, success@10, p@10, rbp, ap, ndcg; and mrr, hits@10,
             macro-mrr, macro-hits@10 over answers with filtered ranks. Default: those that the design answers.
         compare: Estimate the differences of all pairs of systems.
-        gaps (refuse|bounds): What to do if drawn units were skipped: stop with an error (refuse), or print
-            limits that hold whatever the open labels are (bounds).
+        gaps (refuse|bounds): Treatment of drawn units that were skipped: stop with an error (refuse), or
+            print limits that hold whatever the open labels are (bounds).
         kg (DIR): Folder of the graph, so that known answers are removed from runs that were not pooled.
 
     Mistakes of annotators:
@@ -137,13 +137,13 @@ def estimate(
         ]
         for row in found.differences.to_dicts()
     ]
-    tables = [Table(f"of {found.target}", heads, metrics, 2)] if metrics else []
+    tables = [Table(f"estimates for {found.target}", heads, metrics, 2)] if metrics else []
     if pairs:
         tables.append(Table("differences", ["metric", "pair", f"value [{percent} interval]", "p"], pairs, 2))
     lines = [found.design]
     if (share := found.missing) is not None:
         value = _interval(share.value, share.low, share.high)
-        lines.append(f"missing answers among the true ones: {value} ({share.scope})")
+        lines.append(f"share of true answers that are missing: {value} ({share.scope})")
         tables += _categories(share.by_category, percent)
     show(form, _payload(found), tables, lines)
     for text in found.notes if form is Format.TABLE else ():
@@ -151,14 +151,14 @@ def estimate(
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    """A value with its interval; of bounds alone the interval, or nothing."""
+    """Value with its interval; only the interval if there is no value, and nothing without an interval."""
     if low is None or high is None:
         return ""
     return f"[{low:.4f}, {high:.4f}]" if value is None else interval(value, low, high)
 
 
 def _categories(frame: Any, percent: str) -> list[Table]:
-    """The table of missing answers by relation category, if enough of one is judged."""
+    """Table of missing answers by relation category, if enough answers of a category are judged."""
     if frame is None or not frame["low"].count() or len(frame) == 1:
         return []
     rows = [
@@ -175,15 +175,15 @@ def _categories(frame: Any, percent: str) -> list[Table]:
 
 
 def _named(paths: list[Path]) -> dict[str, Path]:
-    """Proxies by the names of their files."""
+    """Files of --proxy by name."""
     names = [path.name for path in paths]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"`proxy` must be of files with different names, got {twice[0]} twice.")
+        raise ValueError(f"`proxy` must name files with different names, got {twice[0]} twice.")
     return dict(zip(names, paths, strict=True))
 
 
 def _rates(text: str | None) -> Any:
-    """The error rates of fp=0.05,fn=0.1, or of a file of gold items, or of one with a known rate."""
+    """Error rates that --errors gives as fp=0.05,fn=0.1, as a file of gold items, or as both."""
     if text is None:
         return None
     from owkg.estimation import ErrorRates
@@ -208,7 +208,7 @@ def _rates(text: str | None) -> Any:
 
 
 def _numbers(text: str | None) -> list[int] | None:
-    """Whole numbers between commas."""
+    """Whole numbers in a list with commas."""
     if text is None:
         return None
     if not all(one.isdecimal() for one in split_list(text)):

@@ -1,4 +1,4 @@
-"""`owkg missing`: how many true answers a test set lacks, at least, by judgements."""
+"""`owkg missing`: lower bound, from judgements, of the share of true answers that a test set lacks."""
 
 from pathlib import Path
 from typing import Annotated
@@ -60,8 +60,8 @@ def missing(
     if pool is not None:
         raise ArgumentError(
             "qrels",
-            f"must be no drawn pool, got {qrels}: owkg estimate --pool {qrels} gives its share of missing "
-            "answers by its design, with an interval.",
+            f"must not be a drawn pool, got {qrels}: owkg estimate --pool {qrels} estimates its share of "
+            "missing answers, with an interval.",
         )
     drawn = None if sample is None else judgements(sample).qrels
     chosen = design_of(known, judged, drawn)
@@ -79,7 +79,7 @@ def missing(
         )
     hidden = [name for name in fact_splits(graph) if name not in known_splits(graph, split)]
     if any(len(graph.splits[name]) for name in hidden):
-        notes.append(f"{', '.join(hidden)}: hold facts that {split} lacks, which do not count as known.")
+        notes.append(f"{', '.join(hidden)}: contain facts that {split} lacks, which do not count as known.")
     depths = None
     if candidates is not None:
         depths = found_by_depth(judged, candidates, graph, split=split, level=level)

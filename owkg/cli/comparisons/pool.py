@@ -1,4 +1,4 @@
-"""`owkg pool`: pools of answers to be judged, and the judgements read back from annotation sheets."""
+"""`owkg pool`: pools of answers to judge, and judgements from filled-in sheets."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,8 +23,8 @@ from owkg.cli.options import (
 from owkg.cli.output import Table, interval, show
 from owkg.errors import naming
 
-_SHOWN = 10  # relations that lose most by the rules
-# Options that say nothing about sheets that are read back.
+_SHOWN = 10  # number of relations shown, those for which rules reject most facts
+# Options that have no effect when sheets are read.
 _OF_POOLS = (
     *("runs", "name", "depth", "kg", "layout", "duplicates", "truth", "filter_", "names", "intersect"),
     *("closed_world", "covered", "rule", "columns", "untied", "realistic", "candidates", "ids"),
@@ -33,7 +33,7 @@ _OF_POOLS = (
 )
 _OF_SHEETS = ("pool_", "changed", "conflicts", "third", "annotations", "expert", "expert_sample")
 _OF_WORDS = ("names", "templates", "sources", "source_template")
-# Options that go with --more, --add, or --plan of a pool that is drawn already; no other does.
+# Options that may be combined with --more, --add, or --plan of a drawn pool.
 _WITH = {
     "--more": ("more", *_OF_WORDS),
     "--add": ("add", "name", "kg", "layout", "duplicates", *_OF_WORDS),
@@ -48,7 +48,7 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """The sheets that are read back, and what is written of them.
+    """Filled-in sheets to read, and files to write from them.
 
     Read filled-in sheets:
         read (SHEET): Sheet that was filled in. Repeat the option for several annotators.
@@ -78,24 +78,24 @@ class Reading:
 
     @property
     def folder(self) -> Path:
-        """The folder of the pool."""
+        """Folder of the pool."""
         return self.folder_of("--read")
 
     def folder_of(self, option: str) -> Path:
-        """The folder of the pool that another option needs."""
+        """Folder of the pool that `option` needs; ValueError if --pool is not given."""
         if self.pool_ is None:
             raise ValueError(f"`pool` must name the folder of the pool that {option} belongs to.")
         return self.pool_
 
     @property
     def sheets(self) -> list[Path]:
-        """The sheets of all who judged, the third among them."""
+        """Sheets of all annotators, including the sheet of conflicts."""
         return [*(self.read or ()), *([] if self.third is None else [self.third])]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """What is drawn at random for judging, so that `owkg estimate` has intervals.
+    """Random sample to judge, from which `owkg estimate` computes intervals.
 
     Draw what to judge:
         draw (UNIT:N): Draw N units at random and put only these into the sheet: queries:N for all metrics,
@@ -136,7 +136,7 @@ class Drawing:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics of a plan that are named."""
+        """Metrics that --metric names for a plan."""
         return split_list(self.metric or "")
 
 
@@ -249,7 +249,7 @@ def pool(
         given.refuse(["judged"], "has no effect without --pool")
         out = Path()
     if out is None:
-        raise ValueError("`out` must say where to write.")
+        raise ValueError("`out` must name the folder or file to write.")
     if reading.read:
         from owkg.cli.comparisons.pool_read import read_sheets
 
@@ -262,7 +262,7 @@ def pool(
     if drawing.draw is None:
         given.refuse(["strata", "for_", "below_depth"], "has no effect without --draw")
     else:
-        given.refuse(["budget", "sampled"], "has no effect with --draw, which is a sample of its own")
+        given.refuse(["budget", "sampled"], "has no effect with --draw, which draws its own sample")
     if not runs:
         raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
     how.require(kg)
@@ -320,7 +320,7 @@ def pool(
 def _words(
     names: Path | None, templates: Path | None, sources: bool, source_template: str | None
 ) -> dict[str, Any]:
-    """What a sheet says beside its candidates."""
+    """Texts of a sheet in addition to its candidates."""
     blank = "" if sources and source_template is None else source_template
     return {"names": names, "templates": templates, "source": blank}
 
@@ -334,18 +334,18 @@ def _of_drawn(
     *,
     systems: tuple[Path | None, GraphOptions, list[str] | None],
 ) -> bool:
-    """Whether the command is about a pool that is drawn already; does what it asks for.
+    """Runs --more, --add, or --plan of a drawn pool; returns whether one of them was given.
 
     Args:
-        given, drawing, reading, words, form: of the command.
-        systems: folder of the graph, how it is read, and names of systems, for --add.
+        given, drawing, reading, words, form: parameters of the command.
+        systems: folder of the graph, options for reading it, and names of systems, for --add.
     """
     options = {"--more": drawing.more is not None, "--add": bool(drawing.add)}
     options["--plan of --pool"] = drawing.plan and reading.pool_ is not None
     for option in (option for option, there in options.items() if there):
         others = [one for one in (*_OF_POOLS, *_OF_SHEETS, "out", "read") if one not in _WITH[option]]
         others.remove("pool_")
-        given.refuse(others, f"has no effect with {option}: the design stays as it is")
+        given.refuse(others, f"has no effect with {option}: the design of the pool stays the same")
         folder = reading.folder_of(option)
         if drawing.more is not None:
             draw_further(folder, drawing.more, words, form)
@@ -360,9 +360,9 @@ def _of_drawn(
 
 
 def _show_cost(cost: dict[str, Any]) -> None:
-    """What the rules do to facts that are known."""
+    """Prints how many known facts the rules would reject."""
     if not cost["rows"]:
-        noted_line("what the rules cost cannot be told: no known facts can be left out.")
+        noted_line("the mistakes of the rules cannot be counted: no known facts can be left out.")
         return
     losing = [row for row in cost["rows"] if row["rejected"]]
     shown = [
@@ -375,6 +375,6 @@ def _show_cost(cost: dict[str, Any]) -> None:
     ]
     title = f"answers known to be true ({cost['left_out']}) that the rules would reject"
     more = len(losing) - _SHOWN - 1
-    lines = [f"and {more:,} more relations that lose some"] if more > 0 else []
+    lines = [f"and {more:,} more relations with rejected answers"] if more > 0 else []
     heads = ["relation", "left out", "rejected", "share [95% interval]"]
     show(Format.TABLE, {}, [Table(title, heads, shown)], lines)

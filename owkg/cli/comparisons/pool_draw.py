@@ -1,4 +1,4 @@
-"""What `owkg pool` does with a design: plans, further units, further systems."""
+"""Plans, further units and further systems of `owkg pool`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,12 +11,12 @@ from owkg.cli.output import Table, show
 if TYPE_CHECKING:
     from owkg.kg.read import Reading
 
-_HOURS = "hours: 45 s for a new entity and 25 s for each fact; judging one system's lists alone takes less"
+_HOURS = "hours assume 45 s for a new entity and 25 s for each fact; judging only one system takes less"
 _DRAW = ("metric", "draw", "width", "difference", "judgements", "hours")
 
 
 def widths_of(text: str | None) -> dict[str, float] | None:
-    """The wished widths of rr=0.1,p@10=0.05; None where nothing is wished for."""
+    """Target widths of rr=0.1,p@10=0.05; None if none are given."""
     if text is None:
         return None
     found: dict[str, float] = {}
@@ -27,7 +27,7 @@ def widths_of(text: str | None) -> dict[str, float] | None:
         except ValueError:
             width = 0.0
         if not name or not 0 < width < float("inf"):
-            raise ValueError(f"`width` must be METRIC=W, W above 0, such as rr=0.1, got {one.strip()!r}.")
+            raise ValueError(f"`width` must be METRIC=W with W above 0, such as rr=0.1, got {one.strip()!r}.")
         if name in found:
             raise ValueError(f"`width` must name each metric once, got {name} again.")
         found[name] = width
@@ -45,7 +45,7 @@ def show_plan(
     widths: Mapping[str, float] | None,
     form: Format,
 ) -> None:
-    """Prints the widths that each design gives, and how many units wished widths take."""
+    """Prints the widths that each design gives, and how many units the target widths need."""
     from owkg.pools.folder import planned
 
     found = planned(systems, kg, settings, metrics, widths, reading=words["reading"], tables=words["tables"])
@@ -54,9 +54,9 @@ def show_plan(
     lines = [_HOURS]
     if found.wishes is not None:
         rows = found.wishes.to_dicts()
-        heads = [_DRAW[0], "wish", *_DRAW[1:]]
+        heads = [_DRAW[0], "target", *_DRAW[1:]]
         cells = [[row["metric"], f"{row['wish']:g}", *_cells(row)[1:]] for row in rows]
-        tables.append(Table("fewest units for the wished width of a system", heads, cells))
+        tables.append(Table("fewest units for the target width of a system", heads, cells))
         lines += [_not_enough(row) for row in rows if row["count"] is None]
     wishes = None if found.wishes is None else found.wishes.to_dicts()
     payload = {"plan": found.widths.to_dicts(), "wishes": wishes, "notes": found.notes}
@@ -72,12 +72,12 @@ def show_further(
     widths: Mapping[str, float] | None,
     form: Format,
 ) -> None:
-    """Prints how many units of a drawn pool to judge in all, by the intervals of those judged so far."""
+    """Prints how many units of a drawn pool to judge in all, planned from the units judged so far."""
     from owkg.pools.front import plan_further
 
     found = plan_further(folder, judged or None, metrics or None, widths=widths)
     rows = found.to_dicts()
-    wish = [] if widths is None else ["wish"]
+    wish = [] if widths is None else ["target"]
     heads = ["metric", *wish, "in all", "more", *_DRAW[2:]]
     cells = []
     for row in rows:
@@ -90,13 +90,13 @@ def show_further(
     if command is not None:
         lines.append(f"draw them: {command}")
     elif widths is not None and not any(row["count"] is None for row in rows):
-        lines.append("nothing more must be drawn: judge what is drawn")
-    title = "expected widths of 95% intervals by the judged units (medians)"
+        lines.append("no further units are needed: judge the units that are drawn")
+    title = "expected widths of 95% intervals, from the units judged so far (medians)"
     show(form, {"plan": rows, "command": command}, [Table(title, heads, cells)], lines)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """Metric, draw, widths, judgements and hours of a row of a plan."""
+    """Cells of a row of a plan: metric, draw, widths, judgements and hours."""
     count = "no number" if row["count"] is None else f"{row['unit']}:{row['count']}"
     widths = ["" if row[name] is None else f"{row[name]:.3f}" for name in ("width", "width_pair")]
     rest = ["", ""] if row["count"] is None else [f"{row['judgements']:,}", f"{row['hours']:,.0f}"]
@@ -105,13 +105,13 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def _not_enough(row: dict[str, Any]) -> str:
     return (
-        f"{row['metric']}: no number of {row['unit']} is enough for a width of {row['wish']:g}; all of them "
-        f"give {row['width']:.3f}"
+        f"{row['metric']}: no number of {row['unit']} is enough for a width of {row['wish']:g}; judging all "
+        f"of them gives {row['width']:.3f}"
     )
 
 
 def draw_further(folder: Path, count: int, words: dict[str, Any], form: Format) -> None:
-    """Draws further units of a pool and prints the sheet."""
+    """Draws further units of a pool and prints the path of their sheet."""
     from owkg.pools.drawn import draw_more
 
     sheet, candidates, drawn = draw_more(folder, count, **words)
@@ -123,16 +123,16 @@ def draw_further(folder: Path, count: int, words: dict[str, Any], form: Format) 
 def add_systems(
     folder: Path, systems: Any, kg: Path | None, reading: "Reading", words: dict[str, Any], form: Format
 ) -> None:
-    """Lets further systems join a drawn pool and prints the sheet of what they need."""
+    """Adds systems to a drawn pool and prints the path of the sheet that they need."""
     from owkg.pools.adding import add_systems as added
 
     found = added(folder, systems, kg, reading=reading, words=words)
     names = ", ".join(found.systems)
-    told = f"{names} joined {folder}: nothing further must be judged"
+    told = f"added {names} to {folder}: nothing further must be judged"
     if found.sheet is not None:
         one = len(found.systems) == 1
         told = (
-            f"{names} joined {folder}; wrote {found.sheet}: {found.to_judge:,} candidates that only "
+            f"added {names} to {folder}; wrote {found.sheet}: {found.to_judge:,} candidates that only "
             f"{'it lists' if one else 'they list'}, to judge before the next estimate"
         )
     payload = {"systems": found.systems, "sheet": found.sheet, "to_judge": found.to_judge}

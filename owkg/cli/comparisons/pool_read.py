@@ -24,9 +24,9 @@ _OF_SYSTEM = ("judged", "pooled", "unique_relevant", "map", "map_without", "bpre
 
 
 def read_sheets(files: Reading, out: Path, form: Format, *, seed: int, overwrite: bool) -> None:
-    """Writes the judgements of a pool with the labels of filled-in sheets, and prints what they say.
+    """Writes the judgements of a pool with the labels of filled-in sheets, and prints a summary.
 
-    What is written is a file of its own: never a sheet that is read, nor a file of the pool.
+    No sheet that is read and no file of the pool is overwritten.
     """
     sheets = files.read or []
     _check_files(files, out, overwrite=overwrite)
@@ -92,12 +92,12 @@ def read_sheets(files: Reading, out: Path, form: Format, *, seed: int, overwrite
             ]
             for row in found.bias
         )
-        title = "the pooled lists by all judgements, and without those that the system alone brought"
+        title = "pooled lists by all judgements, and without answers that only this system retrieved"
         printed(title, ["system", *_OF_SYSTEM], cells)
     if found.lost is not None:
         line(
-            f"of {found.rejected:,} candidates that rules reject, about {found.lost:,} are relevant, "
-            "by what rules cost"
+            f"rules reject {found.rejected:,} candidates; about {found.lost:,} of them are relevant, "
+            "estimated from the known facts that the rules reject"
         )
     if files.conflicts is not None and files.conflicts not in written:
         line(f"no conflicts are left, so {files.conflicts} is not written")
@@ -109,9 +109,9 @@ def read_sheets(files: Reading, out: Path, form: Format, *, seed: int, overwrite
 
 
 def _check_files(files: Reading, out: Path, *, overwrite: bool) -> None:
-    """ValueError if a sheet is a folder, or a file to write is read or there; sheets are never replaced."""
+    """Raises ValueError if a sheet is a folder, or a file to write is an input or exists."""
     if files.expert_sample is not None and files.expert is None:
-        raise ValueError("`expert` must say where to write the sheet of --expert-sample.")
+        raise ValueError("`expert` must name the file to write the sheet of --expert-sample to.")
     to_write = {"out": out, "annotations": files.annotations, "conflicts": files.conflicts}
     read = files.sheets
     if files.expert_sample is None:
@@ -121,7 +121,7 @@ def _check_files(files: Reading, out: Path, *, overwrite: bool) -> None:
     for sheet in read:
         if sheet.is_dir():
             raise ValueError(
-                f"`read` must name sheets, got the folder {sheet}; --pool names that of the pool."
+                f"`read` must name sheets, got the folder {sheet}; pass the folder of a pool with --pool."
             )
     taken = [sheet.resolve() for sheet in read]
     for name, path in to_write.items():
@@ -129,10 +129,10 @@ def _check_files(files: Reading, out: Path, *, overwrite: bool) -> None:
             continue
         place = path.resolve()
         if place in taken or place.parent == files.folder.resolve():
-            raise ValueError(f"`{name}` must be a file of its own, got {path}, which is read or written.")
+            raise ValueError(f"`{name}` must be a file of its own, got {path}, which is used already.")
         taken.append(place)
         if path.exists() and name in ("conflicts", "expert"):
-            raise ValueError(f"{path}: is there already, and a sheet may hold labels; name another file.")
+            raise ValueError(f"{path}: is there already, and may contain labels; name another file.")
         if path.exists() and not overwrite:
             raise ValueError(f"{path}: is there already; --overwrite replaces it.")
 
@@ -140,7 +140,7 @@ def _check_files(files: Reading, out: Path, *, overwrite: bool) -> None:
 def _with_expert(
     files: Reading, found: ReadBack, seed: int
 ) -> "tuple[ExpertCheck | None, dict[Path, pl.DataFrame]]":
-    """(what the expert's sheet says, the candidates of that sheet where it is to be written)."""
+    """(check of the labels by the expert, candidates of the expert's sheet if it is to be written)."""
     from owkg.errors import naming
 
     if files.expert is None:
@@ -160,7 +160,7 @@ def _as_json(agreement: AnnotatorAgreement) -> dict[str, Any]:
 
 
 def _show(sheets: list[str], found: ReadBack) -> None:
-    """What has no majority, and how far the annotators agree."""
+    """Prints candidates without a majority, and how far the annotators agree."""
     torn = found.no_majority
     annotators = len(found.sheets)
     names = ["first", "second", "third"][: len(sheets)] if annotators == 2 else sheets
@@ -178,7 +178,7 @@ def _show(sheets: list[str], found: ReadBack) -> None:
             .head(_SHOWN)
             .iter_rows()
         ]
-        printed("no majority, so not judged", ["query", "answer", *names], cells, 2, as_given=True)
+        printed("no majority, so still unjudged", ["query", "answer", *names], cells, 2, as_given=True)
     if len(torn) > _SHOWN:
         line(f"and {len(torn) - _SHOWN:,} more without a majority")
     for (i, j), own in found.agreements.items():
@@ -194,7 +194,7 @@ def _show(sheets: list[str], found: ReadBack) -> None:
 
 
 def _show_expert(found: ExpertCheck) -> None:
-    """How far an expert says what the annotators said."""
+    """Prints how far an expert agrees with the annotators."""
     cells = [
         [
             "all" if row["relevance"] is None else f"relevance {row['relevance']}",
@@ -211,5 +211,5 @@ def _show_expert(found: ExpertCheck) -> None:
 def _kappa(own: AnnotatorAgreement) -> str:
     kappa, error = number(own.kappa), number(own.standard_error)
     if kappa is None:
-        return "kappa undefined, all of one relevance"
+        return "kappa undefined, because all labels are the same"
     return f"kappa {kappa:.4f} (error {error:.4f})"

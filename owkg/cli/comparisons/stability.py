@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from owkg.judge.stability import Stability
     from owkg.ranks import RankTable
 
-# Orders that agree so well are taken for the same in the field.
+# Coefficient from which the field treats two orders as the same.
 _SAME = 0.9
 
 
@@ -89,12 +89,12 @@ def stability(
         if measures is not None:
             if qrels is None or unit == "triple" or ties is not None:
                 raise ValueError(
-                    "`metric` names measures of lists: they need --qrels, and queries as the unit."
+                    "`metric` names measures of lists: they need --qrels and --unit query, without --ties."
                 )
             if kg is not None:
                 raise ValueError("`kg` has no effect on measures of lists.")
             if reading.said:
-                raise ArgumentError(reading.said, "is of rank metrics, not of measures of lists.")
+                raise ArgumentError(reading.said, "has no effect on measures of lists, only on rank metrics.")
             read = topic_scores(systems, qrels, measures, intersect=intersect)
         elif (
             dataset := dataset_of(systems, ties=ties, needs=needs, reading=reading, lacking=kg is not None)
@@ -108,7 +108,7 @@ def stability(
             tables, rule = one.tables, tie_rule(ties, [one])
             read, _ = scores(tables, chosen, ties=rule)
         if len(read.systems) < 2:
-            raise ValueError("`systems` must name two systems at least: a single one cannot be ranked.")
+            raise ValueError("`systems` must name at least two systems: a single one cannot be ranked.")
         seed_notes(read)
     if unit == "query":
         count = len(read.queries)
@@ -193,10 +193,10 @@ def _tables(found: "Stability", table: "pl.DataFrame", coefficient: str, units: 
         shares = [row["share"] for row in own.iter_rows(named=True) if row["mean"] >= _SAME]
         never = "no order" if number(own["mean"].max()) is None else f"more than {found.sizes[-1]:g}"
         enough.append([metric, f"{shares[0]:g}" if shares else never])
-    title = f"{coefficient} of the order on a share of {units} with that on all"
+    title = f"{coefficient} between the order by a share of {units} and the order by all"
     return [
-        Table(f"{title}: mean [95 % of draws]", ["share", *found.metrics], rows),
-        Table(f"the smallest of these shares with a mean of at least {_SAME}", ["metric", "share"], enough),
+        Table(f"{title}: mean [range of 95 % of draws]", ["share", *found.metrics], rows),
+        Table(f"smallest of these shares with a mean of at least {_SAME}", ["metric", "share"], enough),
     ]
 
 

@@ -1,4 +1,4 @@
-"""`owkg align`: entity alignment trained or evaluated, its pairs ranked in both directions."""
+"""`owkg align`: entity alignment, trained or given, with pairs ranked in both directions."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,7 +41,7 @@ def align(
     DATA holds ent_ids_1, ent_ids_2, triples_1, triples_2 and ref_ent_ids (DBP15k), or rel_triples_1,
     rel_triples_2, ent_links and folds such as 721_5fold (OpenEA), compressed (.gz) or not. owkg trains the
     structural encoder of GCN-Align on the training pairs, or ranks embeddings or similarities of your own.
-    The rank table has the relation sameAs; owkg metrics, compare and stability read it as any other.
+    The rank table has the relation sameAs; owkg metrics, compare and stability accept it like any other.
 
     Args:
         folder (DATA): Folder of two graphs and their pairs, in the layout of DBP15k or OpenEA.
@@ -78,7 +78,7 @@ def align(
         owkg align data/dbp15k/zh_en --embeddings mine.npz --similarity cosine --assign --out mine.parquet
     """
     if embeddings is not None and matrix is not None:
-        raise ValueError("--embeddings and --matrix exclude each other.")
+        raise ValueError("--embeddings and --matrix cannot be combined.")
     if matrix is not None and save_embeddings is not None:
         raise ValueError("--save-embeddings has no effect with --matrix.")
     if model not in ("gcn-align", "raw"):

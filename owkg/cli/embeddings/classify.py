@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from owkg.kg import KnowledgeGraph
     from owkg.kg.read import Reading
 
-# Options that say nothing of tables.
+# Options that have no effect on tables.
 _OF_RUNS = (
     *("embeddings", "model", "norm", "option", "embedding_layout", "relation_layout", "kg", "step"),
     *("layout", "duplicates", "negatives", "name", "seed"),
@@ -101,13 +101,13 @@ def classify(
     if files:
         if len(files) < len(sources or ()) or given & set(_OF_RUNS):
             raise ValueError(
-                "tables of scored triples stand alone: no RUN, --embeddings, --kg, --name, --seed beside."
+                "tables of scored triples cannot be combined with RUN, --embeddings, --kg, --name or --seed."
             )
         check_readable(files)
         with collected() as notes:
             table = _joined(files, columns_given(columns))
     else:
-        given.refuse(["columns"], "is of tables of scored triples")
+        given.refuse(["columns"], "has an effect only on tables of scored triples")
         if len(sources or ()) > 1:
             raise ValueError("name one RUN; write its scored triples with --out, then compare the tables.")
         source = scorer.source(sources[0] if sources else None)
@@ -116,7 +116,7 @@ def classify(
     columns = split_list(by)
     found = classified(table, chosen, thresholds=limit, split=split, fit=fit, by=columns, ci=ci or None)
     if found.thresholds is None:
-        notes.append(f"there are no triples of {fit}: only what needs no threshold is measured")
+        notes.append(f"{fit} has no triples: only metrics that need no threshold are computed")
     written = []
     if out is not None:
         write_triples(table, out)
@@ -139,7 +139,7 @@ def classify(
 
 
 def _table(title: str, frame: "pl.DataFrame") -> Table:
-    """All that names a row is its first cell, which is repeated where a table is cut."""
+    """Table whose first cell holds all names of a row, because it is repeated if the table is split."""
     end = frame.columns.index("metric") + 1
     digits = [".2g" if name == "p" else ".4f" for name in frame.columns]
     cells = [[cell(*one) for one in zip(row, digits, strict=True)] for row in frame.iter_rows()]
@@ -148,7 +148,7 @@ def _table(title: str, frame: "pl.DataFrame") -> Table:
 
 
 def _joined(files: list[Path], columns: dict[str, str] | None) -> "pl.DataFrame":
-    """The tables, each of a model of its own unless they say which."""
+    """Tables as one; a table without a column model is named by its file."""
     import polars as pl
 
     from owkg.classification import read_triples
@@ -178,7 +178,7 @@ def _scored(
     seed: int,
     name: str | None,
 ) -> "tuple[pl.DataFrame, list[str]]":
-    """The scored triples of a run or of embeddings, and notes on them."""
+    """Scored triples of a run or of embeddings, and notes on them."""
     from owkg.evaluation import scored_triples
 
     scorer, notes = scorer_of(source, "error", read)

@@ -1,4 +1,4 @@
-"""`owkg models`: the embedding models, their equations and options."""
+"""`owkg models`: embedding models with their equations and options."""
 
 from owkg.cli.options import Format, OutputFormat
 from owkg.cli.output import show

@@ -1,4 +1,4 @@
-"""`owkg rank`: the ranks of a trained model, or of embeddings trained elsewhere."""
+"""`owkg rank`: ranks of a trained model, or of embeddings trained elsewhere."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from owkg.train.scorer import Scorer
 
-# Options that only rank tables and lists have.
+# Options that have an effect only on rank tables and lists.
 _OF_TABLES = (
     "queries", "unseen", "tolerance", "precision", "name", "popularity", "score", "lists", "depth",
     "block_mib",
 )  # fmt: skip
-_ONLY_PARQUET = "only .parquet keeps by which splits"
+_ONLY_PARQUET = "only .parquet stores which splits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +106,8 @@ def rank(
 
     Rarely needed:
         raw: Rank without any filter, as --filter none.
-        unseen (error|drop|last): What to do with triples that contain an entity or relation which the model
-            has never seen: stop with an error, leave them out, or rank them last. Candidates are the entities
+        unseen (error|drop|last): Treatment of triples with an entity or relation that the model has never
+            seen: stop with an error, leave them out, or rank them last. Candidates are the entities
             that the model has seen.
         tolerance (NUMBER): Largest difference between scores that count as tied.
         precision (float32|float64): Floating-point precision of the scores. Devices and libraries add up
@@ -136,9 +136,9 @@ def rank(
 
     if sampling.sample is None:
         if out is None:
-            raise ValueError("`out` must say where to write the rank table; --sample needs none.")
+            raise ValueError("`out` must name the rank table to write, unless --sample is given.")
         out = path_checked(out)
-        why = "has no effect without --sample; owkg metrics has all of rank tables"
+        why = "has no effect without --sample; owkg metrics computes metrics of rank tables"
         given.refuse(["metric"], why)
         given.refuse(["ties", "typical", "seed"], "has no effect without --sample")
         if lists is None:
@@ -156,7 +156,7 @@ def rank(
     runs = {number: source._replace(run=folder) for number, folder in seeds.items()}
     if runs and (only := next((name for name in ("sample", "lists") if name in given), None)):
         raise ValueError(
-            f"`{only}` is of one run, and {source.path} has {len(runs)} seeds: name one of its runs."
+            f"`{only}` needs a single run, and {source.path} has {len(runs)} seeds: name one of its runs."
         )
     check_readable([queries])
     check_writable([out, lists], [queries, source.path])
@@ -230,7 +230,7 @@ def rank(
 def _asked(
     scorer: "Scorer", queries: Path | None, split: str, filters: list[str], unseen: str
 ) -> "tuple[pl.DataFrame | None, dict[str, Any]]":
-    """(the queries that are asked, None for all; what the rank table says of how it was made)."""
+    """(queries to answer, None for all; how the rank table is made, for its metadata)."""
     from owkg.evaluation import read_queries
     from owkg.kg import joined_splits
     from owkg.ranks.unseen import about_unseen

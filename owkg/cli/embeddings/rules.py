@@ -1,4 +1,4 @@
-"""`owkg rules`: rules of a graph, or answers of another system, as a run; why an answer stands there."""
+"""`owkg rules`: rules of a graph, or answers of another system, as a run; and explanations of answers."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from owkg.terminal.progress import progress
 
 @dataclass(frozen=True, kw_only=True)
 class Mining:
-    """What is mined.
+    """Settings of mining.
 
     Attributes:
         system (rules|rnnlogic|plogicnet): How queries are answered: by mined rules (rules), by rules that
@@ -42,8 +42,8 @@ class Mining:
         rounds (N): Rounds of expectation and maximisation, with rnnlogic and plogicnet. Default: 3 for
             rnnlogic, 2 for plogicnet.
         per_relation (N): Number of rules that RNNLogic keeps for each relation.
-        precision (SHARE): Share of the body's pairs that must be facts, for the rules of pLogicNet.
-        threshold (P): Probability by its rules from which a triple joins the training of pLogicNet.
+        precision (SHARE): Share of the body's pairs that must be facts, with --system plogicnet.
+        threshold (P): Smallest probability by its rules of a triple that pLogicNet adds to the training.
         balance (NUMBER): Weight of that probability compared with the score of TransE in the answers of
             pLogicNet.
     """
@@ -127,7 +127,7 @@ def mine(
     sizes |= {"queries": made.queries, "predictions": made.predictions}
     rows = [[name, f"{value:,}"] for name, value in sizes.items()]
     rows += [[f"valid {name}", cell(value)] for name, value in made.valid.items()]
-    written = f"wrote {out}; ranks: owkg rank RUN --split test --out ranks.parquet"
+    written = f"wrote {out}; to rank with it: owkg rank RUN --split test --out ranks.parquet"
     tables = [Table("Rules" if predictions is None else "Predictions", ["", "value"], rows)]
     show(form, {"run": out, **sizes, "valid": made.valid}, tables, [written], notes=notes)
 

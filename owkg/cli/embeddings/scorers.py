@@ -1,4 +1,4 @@
-"""The options that name what scores: a trained run, or embeddings trained elsewhere."""
+"""Options that name a scorer: a trained run, or embeddings trained elsewhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Source(NamedTuple):
-    """What the options name, checked before anything is read: a run, or a file of embeddings."""
+    """Run or file of embeddings that the options name, checked before anything is read."""
 
     run: Path | None
     file: "Embedded | None"
@@ -25,13 +25,13 @@ class Source(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """What messages name."""
+        """Path that messages name."""
         return Path(str(self.run)) if self.file is None else self.file.path
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScorerOptions:
-    """What scores where it is not RUN alone.
+    """Options of a scorer in addition to RUN.
 
     Attributes:
         kg (DIR): Folder of the graph. Default: the graph of the training.
@@ -60,14 +60,14 @@ class ScorerOptions:
     step: str | None = None
 
     def source(self, run: Path | None) -> Source:
-        """The source that the options name beside RUN; ValueError for what is missing or too much."""
+        """Source that RUN and the options name; ValueError if an option is missing or contradicts RUN."""
         from owkg.train.scorer import Embedded, check_source
 
         given: dict[str, Any] = {} if self.norm is None else {"norm": self.norm}
         given |= named_values(self.option or [], taken=given)
         of_file = self.model is not None or given or self.embedding_layout or self.relation_layout
         if self.embeddings is None and run is not None and of_file:
-            raise ValueError("`model` and its options are those that RUN was trained with; leave them out.")
+            raise ValueError("`model` and its options cannot be given with RUN, which has its own.")
         file = None
         if self.embeddings is not None:
             file = Embedded(self.embeddings, self.model, given, self.embedding_layout, self.relation_layout)
@@ -76,14 +76,14 @@ class ScorerOptions:
 
 
 def reader(how: GraphOptions) -> "Callable[[Path, Reading], KnowledgeGraph]":
-    """Reads the graph of a folder as the options say, and else as it was read for training; each one once."""
+    """Cached function that reads a graph by the options, which default to those of the training."""
     return cache(lambda folder, usual: graph_in(folder, how.reading(usual)))
 
 
 def scorer_of(
     source: Source, unseen: str, read: "Callable[[Path, Reading], KnowledgeGraph]"
 ) -> "tuple[Scorer, list[str]]":
-    """The scorer of a source, whose graph `read` reads (`reader`), and the warnings about it."""
+    """Scorer of a source, and warnings about it; `read` reads its graph, as returned by `reader`."""
     from owkg.train.scorer import of_embeddings, of_run
 
     flags = ("model", "norm", "embeddings", "kg", "embedding_layout", "relation_layout", "unseen")

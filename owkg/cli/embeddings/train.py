@@ -1,4 +1,4 @@
-"""`owkg train`: an embedding model of a graph, into the folder of a run."""
+"""`owkg train`: training of an embedding model on a graph, written to the folder of a run."""
 
 import os
 import shlex
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from owkg.train import Run, Training
     from owkg.train.workers import Where
 
-# Options that are no settings of a training.
+# Options that are not settings of a training.
 _OTHERS = (
     *("config", "resume", "overwrite", "out", "devices"),
     *("distributed", "coordinator", "num_processes", "process_id", "timeout_s"),
@@ -37,22 +37,22 @@ _OF_ONE_RUN = (
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """Settings of a training, and options of its model; None for what is not given.
+    """Settings of a training and options of its model; None if not given.
 
     Attributes:
         model (NAME): Model to train; owkg models lists them. Default: complex.
         preset (fb15k-237|wn18rr|small): Published recipe of the model for that graph, or a recipe for small
             graphs on a CPU. Other options override it.
         dim (N): Dimension of the embeddings; for complex, rotate and protate counted in complex numbers.
-        epochs (N): Number of epochs. Each asks every fact on both sides. Default: as owkg models lists it,
-            mostly 100.
+        epochs (N): Number of epochs. Each uses every fact as a query on both sides. Default: as owkg models
+            lists it, mostly 100.
         learning_rate (NUMBER): Learning rate at its peak.
         batch_size (N): Number of queries in a step.
         seed (N): Seed of the initial embeddings and of all random choices. Equal seeds give equal parameters.
 
     Loss and regularisation:
-        training_loop (NAME): What answers are compared with: all entities, for one answer at a time (1vsall)
-            or all known answers (kvsall), or randomly drawn entities (negatives).
+        training_loop (NAME): Entities that answers are compared with: all, with one answer at a time (1vsall)
+            or with all known answers (kvsall), or randomly drawn ones (negatives).
         loss (NAME): Loss function: cross_entropy or bce; with negatives margin, logistic, binary or
             self_adversarial.
         num_negatives (N): Number of entities drawn for each query, with --training-loop negatives.
@@ -105,7 +105,7 @@ class TrainingOptions:
     option: list[str] | None = None
 
     def given(self) -> dict[str, Any]:
-        """The settings that are given, by name."""
+        """Settings that are given, by name."""
         settings = {name: value for name, value in asdict(self).items() if value is not None}
         pairs = settings.pop("option", [])
         return settings | named_values(pairs, taken=settings)
@@ -113,7 +113,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Processes:
-    """The devices and processes that train together.
+    """Devices and processes that train together.
 
     Several devices or machines:
         devices (N): Number of devices that share the embeddings of entities, by rows, and the queries of a
@@ -135,12 +135,12 @@ class Processes:
     timeout_s: int | None = None
 
     def numbers(self) -> dict[str, int]:
-        """The numbers of processes that are given, by name."""
+        """Numbers of processes that are given, by name."""
         numbers = {name: getattr(self, name) for name in ("num_processes", "process_id", "timeout_s")}
         return {name: number for name, number in numbers.items() if number is not None}
 
     def words(self) -> list[str]:
-        """The options that a command needs which goes on with the run; it does not hold them."""
+        """Options that a command to resume the run needs, because the run does not store them."""
         given = {name: value for name, value in asdict(self).items() if name != "timeout_s"}
         return [
             f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
@@ -204,7 +204,7 @@ def train(
     how.reading()
     if resume:
         given.refuse(["overwrite"], "cannot be combined with --resume")
-        given.refuse(["config"], "has no effect with --resume: the run has its own")
+        given.refuse(["config"], "has no effect with --resume: the run has its own settings")
     if seeds is not None:
         given.refuse(_OF_ONE_RUN, "cannot be combined with --seeds")
         chosen = training.training(**settings) if config is None else training.read_config(config, **settings)
@@ -229,10 +229,10 @@ def train(
             chosen = training.training(**settings)
         reading = how.reading(training.run_reading(out) if resume else None)
         graph = read_graph(kg, **reading._asdict())
-        # Of each fact no more than two are asked.
+        # Every fact gives at most two queries.
         most = 2 * len(graph.splits.get("train", ()))
         if (size := settings.get("batch_size", 0)) > most > 0:
-            text = f"--batch-size {size:,} is more than the {most:,} queries of train: a step takes all."
+            text = f"--batch-size {size:,} is more than the {most:,} queries of train: each step uses all."
             warnings.warn(text, UserWarning, stacklevel=2)
         run = training.train(
             graph,
@@ -252,7 +252,7 @@ def train(
 
 @contextmanager
 def _connected(together: Processes) -> Iterator[bool]:
-    """Yields whether this process tells what is done: one of those that train together does."""
+    """Context that joins other processes; yields whether this process prints the output, as only one does."""
     if together.coordinator is None and not together.distributed:
         yield True
         return
@@ -261,7 +261,7 @@ def _connected(together: Processes) -> Iterator[bool]:
     if together.distributed and together.coordinator is not None:
         raise ValueError("`coordinator` cannot be combined with --distributed, which finds its own.")
     connect(together.coordinator, **together.numbers())
-    # Libraries that carry what devices tell each other write on standard output, which is for results.
+    # Communication libraries write to standard output, which is for results.
     sys.stdout.flush()
     output = os.dup(1)
     os.dup2(2, 1)
@@ -281,7 +281,7 @@ def _train_seeds(
     place: "Where | None",
     form: Format,
 ) -> None:
-    """A run for each seed, and a table of them with mean and standard deviation of what was validated."""
+    """Trains a run for each seed and prints their validation metrics with mean and standard deviation."""
     from owkg.terminal.progress import progress
     from owkg.train.seeds import train_seeds
 
@@ -296,9 +296,9 @@ def _train_seeds(
             )
     except (KeyboardInterrupt, SystemExit):
         if not was_there:
-            with suppress(OSError):  # where it holds runs
+            with suppress(OSError):  # fails if it holds runs
                 out.rmdir()
-        how = f"goes on with the runs in {out}" if out.exists() else "begins anew: no step was saved"
+        how = f"continues the runs in {out}" if out.exists() else "starts again, because no step was saved"
         print(one_line(f"owkg: training stopped; the same command {how}"), file=sys.stderr)
         raise
     measured = found.drop("seed", "run", "step", "loss")
@@ -326,7 +326,7 @@ def _unheard(*_: object) -> None:
 def _stopped(
     kg: Path, out: Path, together: Processes, on_progress: Callable[..., None]
 ) -> Iterator[Callable[[int, int, str], None]]:
-    """Yields `on_progress`, heard; a signal ends with the step at which training stopped and how to go on."""
+    """Context that yields `on_progress`; if a signal stops training, prints the step and how to continue."""
     at = None
 
     def told(step: int, total: int, note: str) -> None:
@@ -344,13 +344,13 @@ def _stopped(
         if at is None:
             print("owkg: training stopped before its first step; nothing was written", file=sys.stderr)
         elif saved:
-            line = f"at step {at:,}; {out} holds step {saved[-1]:,}; go on with: {command}"
+            line = f"at step {at:,}; {out} holds step {saved[-1]:,}; continue with: {command}"
             print(one_line(f"owkg: training stopped {line}"), file=sys.stderr)
         raise
 
 
 def _draw(run: "Run", out: Path) -> None:
-    """The learning curves, into the folder of the run; nothing where the training recorded nothing."""
+    """Draws the learning curves into the folder of the run, if the training recorded any."""
     if len(run.path):
         from owkg.plots import save_figure
 
@@ -358,7 +358,7 @@ def _draw(run: "Run", out: Path) -> None:
 
 
 def _show(run: "Run", out: Path, notes: list[str], updates: str, form: Format) -> None:
-    """The end of the training path, how updates were made, and the row of the best step."""
+    """Prints the end of the training, how updates were made, and the metrics of the best step."""
     end, best = (
         run.path.filter(run.path["step"] == step).to_dicts() for step in (run.path["step"].max(), run.step)
     )

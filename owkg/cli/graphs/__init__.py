@@ -1,1 +1,1 @@
-"""Commands of graphs: what they hold, closed worlds, open worlds sampled from them, chance levels."""
+"""Commands about graphs: statistics, closed worlds, open worlds sampled from them, chance levels."""

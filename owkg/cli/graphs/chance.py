@@ -1,4 +1,4 @@
-"""`owkg chance`: what random ranking reads on a benchmark, and published values adjusted for it."""
+"""`owkg chance`: values of random ranking on a benchmark, and published values adjusted for them."""
 
 from pathlib import Path
 from typing import Any

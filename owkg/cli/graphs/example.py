@@ -1,4 +1,4 @@
-"""`owkg example`: files to try the commands on."""
+"""`owkg example`: example files for trying the commands."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ def example(
 ) -> None:
     """Write a small example: a graph, ranks and lists of three systems, and the true answers that it lacks.
 
-    The graph is of invented families, and the systems are simulated, so that every missing fact is known.
-    OUT/README.txt says what each file is, and which commands to type next.
+    The graph describes invented families, and the systems are simulated, so that every missing fact is
+    known. OUT/README.txt explains each file and lists the commands to type next.
 
     Args:
         folder (OUT): Folder to write, new or empty; with --judge, the folder of an example.
-        judge (SHEET): Fill in this annotation sheet by the truth of the example, and write nothing else.
-            Repeat the option for several sheets.
+        judge (SHEET): Fill in this annotation sheet with the true labels of the example, and write nothing
+            else. Repeat the option for several sheets.
 
     Examples:
         owkg example example
@@ -38,7 +38,9 @@ def example(
         given.refuse(["seed", "overwrite"], "has no effect with --judge")
         with naming({"folder": "OUT", "sheet": "judge"}):
             true = {str(sheet): judge_by_truth(folder, sheet) for sheet in judge}
-        lines = [f"judged {sheet} by the truth: {count:,} answers are true" for sheet, count in true.items()]
+        lines = [
+            f"filled in {sheet} by the truth: {count:,} answers are true" for sheet, count in true.items()
+        ]
         show(form, {"true": true}, lines=lines)
         return
     with naming({"out": "OUT"}):
@@ -47,7 +49,8 @@ def example(
     lines = [
         f"wrote {folder}: a graph of {content['entities']:,} people, and 3 systems that answer "
         f"{content['queries']:,} queries",
-        f"the test knows {found:,} of their {every:,} true answers, a sparsity of {1 - found / every:.3f}",
-        "README.txt in the folder says what each file is, and which commands to type next",
+        f"the test set contains {found:,} of their {every:,} true answers, so its sparsity is "
+        f"{1 - found / every:.3f}",
+        "README.txt in the folder explains each file and lists the commands to type next",
     ]
     show(form, {"out": folder, **content}, lines=lines)

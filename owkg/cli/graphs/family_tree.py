@@ -17,7 +17,7 @@ from owkg.terminal.tables import console, line, new_table, one_line, plain_text
 
 @dataclass(frozen=True, kw_only=True)
 class WorldOptions:
-    """How a closed world is written.
+    """Form of a closed world that is written.
 
     Output:
         relations (NAME|FILE): Relations to derive: published (23 relations), hohenecker (29), or a TOML file
@@ -161,7 +161,7 @@ def draw(
         sampling: dict[str, Any] = {"max_tree_size": 40} | given | {"strict_depth": strict_depth}
         people = family_tree.sample_people(**sampling, num_trees=1, first_tree=tree)
     elif given or strict_depth:
-        raise ValueError(f"`{next(iter(given), 'strict_depth')}` says nothing about the people in {folder}.")
+        raise ValueError(f"`{next(iter(given), 'strict_depth')}` has no effect on the people in {folder}.")
     else:
         people = family(family_tree.read_people(folder / "people.tsv", folder / "parents.tsv"), tree)
     depth = int(family_tree.generations(people).max()) + 1
@@ -231,11 +231,11 @@ def verify(folder: Path) -> None:
         print(one_line(f"{folder}: {fault}"))
     if faults:
         raise typer.Exit(1)
-    print(f"{one_line(folder)}: closed, and as it was written")
+    print(f"{one_line(folder)}: closed, and unchanged since it was written")
 
 
 def show_world(out: Path, content: dict[str, Any], form: Format) -> None:
-    """Prints what was written: numbers of people and facts, counts by relation; and how long it took."""
+    """Prints the numbers of people and facts written, counts by relation, and the time taken."""
     counts = ", ".join(f"{content[kind]:,} {kind}" for kind in ("people", "couples", "generations", "facts"))
     seconds = f" in {content['seconds']:.2g} s" if "seconds" in content else ""
     if form is Format.TABLE:

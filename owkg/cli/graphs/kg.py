@@ -1,4 +1,4 @@
-"""`owkg kg`: statistics of a knowledge graph."""
+"""`owkg kg`: statistics and samples of a knowledge graph."""
 
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,7 @@ def _split_row(name: str, statistics: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print(title: str, rows: dict[str, dict[str, Any]]) -> None:
-    """A table of `rows`; columns without any value are left out."""
+    """Prints a table of `rows`, without columns that have no value."""
     names = [
         name for name in next(iter(rows.values())) if any(row[name] is not None for row in rows.values())
     ]

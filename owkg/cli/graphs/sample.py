@@ -1,4 +1,4 @@
-"""`owkg sample`: open-world benchmarks out of a closed world."""
+"""`owkg sample`: open-world benchmarks drawn from a closed world."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +13,9 @@ from owkg.cli.output import Table, show
 if TYPE_CHECKING:
     from owkg.sampling import FactModel
 
-# Queries that are asked where none say how many.
+# Default number of queries.
 _QUERIES = 500
-# The option of each model that has a parameter.
+# Option of each model that has a parameter.
 _PARAMETERS = {"node": "node_spread", "relation": "relation_spread", "popularity": "popularity_exponent"}
 
 
@@ -127,8 +127,8 @@ def sample(
                 )
                 if num_queries is None and world.num_eligible < _QUERIES:
                     notes.append(
-                        f"density {each:g}: {world.num_eligible} queries are asked, all that have "
-                        f"{min_answers} full-test answers and a sparse one; {_QUERIES} where there are more."
+                        f"density {each:g}: only {world.num_eligible} queries, not {_QUERIES}, have at least "
+                        f"{min_answers} answers on the full test set and one on the sparse test set."
                     )
                 yield world
 
@@ -160,7 +160,7 @@ def _densities(text: str) -> list[float]:
         if not 0 < density <= 1:
             raise ValueError(f"`density` must be in (0, 1], got {density!r}.")
         if densities.count(density) > 1:
-            raise ValueError(f"`density` must not hold a number twice, got {density!r} twice.")
+            raise ValueError(f"`density` must not contain a number twice, got {density!r} twice.")
     return densities
 
 
@@ -172,12 +172,12 @@ def _num_queries(text: str) -> int | None:
 
 
 def _model(missing: str, **given: float | None) -> "FactModel":
-    """The missing-fact model with the parameter that is given for it."""
+    """Missing-fact model with its parameter, if one is given."""
     from owkg.sampling import MISSING_MODELS
 
     own = _PARAMETERS.get(missing)
     for name, value in given.items():
         if value is not None and name != own:
-            raise ValueError(f"`{name}` says nothing about --missing {missing}.")
+            raise ValueError(f"`{name}` has no effect with --missing {missing}.")
     value = None if own is None else given[own]
     return MISSING_MODELS[missing](*([] if value is None else [value]))

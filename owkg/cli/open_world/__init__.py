@@ -1,1 +1,1 @@
-"""Commands of settings: closed forms, Monte Carlo, required queries."""
+"""Commands about models of known strength: closed forms, Monte Carlo, required queries."""

@@ -11,9 +11,9 @@ from owkg.cli.output import number, show_metrics, wrote
 if TYPE_CHECKING:
     from owkg.rank_weights import RankWeight
 
-# What `--all-metrics` shows of a family of metrics with parameters; of the others their one metric.
+# Metrics that `--all-metrics` shows from a family with parameters.
 _SHOWN = {"hits@K": ("hits@1", "hits@3", "hits@10", "hits@50"), "p-mrr@P": ("p-mrr@1/2", "p-mrr@1/4")}
-# Points of the frontier.
+# Number of points of the frontier.
 _POINTS = 25
 _FLOORS = ("any_weight", "decreasing_weight")
 
@@ -82,8 +82,8 @@ def power(
             beside = _weights(metrics, results, given)
             read = {key: "-" if value is None else f"{value:,.0f}" for key, value in beside["floor"].items()}
             least = [f"{read[key]} (paired {read[f'{key}_paired']})" for key in _FLOORS]
-            of = f"least over weights constant beyond the answers {least[0]}"
-            lines = [f"{of}, over those that fall with the rank {least[1]}"]
+            of = f"least queries over weights that are constant beyond the answers: {least[0]}"
+            lines = [f"{of}; over weights that fall with the rank: {least[1]}"]
     if figure is not None:
         from owkg.plots.power import focus_figure
 
@@ -94,7 +94,7 @@ def power(
 
 
 def _registered() -> "list[RankWeight]":
-    """The registered metrics that are plain means."""
+    """Registered metrics that are plain means."""
     from owkg.rank_weights.registry import checked_metric, plain
 
     return [checked_metric(name) for entry in plain() for name in _SHOWN.get(entry.name, (entry.example,))]
@@ -103,7 +103,7 @@ def _registered() -> "list[RankWeight]":
 def _weights(
     metrics: "list[RankWeight]", results: list[dict[str, Any]], given: dict[str, Any]
 ) -> dict[str, Any]:
-    """The floor and the frontier; the focus of each metric, and the least queries there, join its results."""
+    """Floor and frontier; adds to the results of each metric its focus and the least queries there."""
     import numpy as np
 
     from owkg.rank_weights import focus_of

@@ -1,4 +1,4 @@
-"""`owkg simulate`: Monte Carlo of one setting."""
+"""`owkg simulate`: Monte Carlo simulation of one setting."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 

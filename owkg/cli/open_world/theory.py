@@ -1,4 +1,4 @@
-"""`owkg theory`: the exact moments and the closed forms of one setting."""
+"""`owkg theory`: exact moments and closed forms of one setting."""
 
 from owkg.cli.errors import ended_at_once
 from owkg.cli.inputs import noted
@@ -13,9 +13,9 @@ def theory(
     prediction: Predictions = "classification",
     form: OutputFormat = Format.TABLE,
 ) -> None:
-    """Compute the expected value of a rank metric on an incomplete test set, for a model of known strength.
+    """Compute the expected value of a rank metric of a model of known strength on an incomplete test set.
 
-    Prints the exact mean and variance of the metric of one query; the approximation of Lemma 4.1 and its
+    owkg prints the exact mean and variance of the metric of one query; the approximation of Lemma 4.1 and its
     slope in the strength; and for MRR the logarithm of Theorem 4.1 with a bound on its error (Yang et al.,
     2022). Values that do not apply to a metric are null.
 

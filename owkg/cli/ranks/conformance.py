@@ -1,4 +1,4 @@
-"""`owkg conformance`: libraries held against vectors of ranks, rank metrics and IR measures."""
+"""`owkg conformance`: libraries checked against test cases of ranks, rank metrics and IR measures."""
 
 import warnings
 from pathlib import Path
@@ -42,7 +42,7 @@ def conformance(
     if not names and not results:
         names = ["owkg"]
     with naming({"name": "`adapter`"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of other libraries
+        warnings.simplefilter("ignore")  # warnings of other libraries
         found = [room.results(room.adapter(name)) for name in dict.fromkeys(names)]
     found += [one for path in results or () for one in room.read_results(path)]
     counts = [room.summary(one) for one in found]
@@ -54,13 +54,13 @@ def conformance(
     ]
     heads = ["library", "version", "passed", "failed", "errors", "unsupported"]
     order = ("library", "version", "pass", "fail", "error", "unsupported")
-    title = f"Conformance with {len(room.vectors())} vectors"
+    title = f"Conformance with {len(room.vectors())} test cases"
     tables = [Table(title, heads, [[str(one[name]) for name in order] for one in counts])]
     payload = {"vectors": len(room.vectors()), "libraries": counts}
     if failed:
         payload["failed"] = wrong
         columns = ["vector", "library", "metric", "expected", "got"]
-        tables.append(Table("Wrong, by vector", columns, [_cells(row) for row in wrong]))
+        tables.append(Table("Wrong numbers", columns, [_cells(row) for row in wrong]))
     show(form, payload, tables)
 
 

@@ -82,13 +82,13 @@ def filtered(
     by = "raw" if known is None else ", ".join(["known", *split_list(key), *([during] if during else [])])
     among = "all" if candidates is None else candidates.name
     if known is None and key:
-        noted_line("without --known ranks are raw: no fact leaves the candidates.")
+        noted_line("ranks are raw, because without --known no fact is removed from the candidates.")
     if known is not None and (own := found.about["own_facts_known"]) < len(found):
-        some = f"the own fact of {own:,} of {len(found):,} tasks only" if own else "no task's own fact"
+        some = f"the facts of only {own:,} of {len(found):,} tasks" if own else "the facts of no task"
         noted_line(
-            f"{some} is among the known facts, so the other answers to a query stay candidates, and the "
-            "column filtered is false. If --known should hold the facts of TASKS, labels or the key are "
-            "spelled differently."
+            f"{some} are in --known. For tasks whose fact is not there, the other answers to the query stay "
+            "candidates, and the column filtered is false. If --known should contain these facts, labels or "
+            "the key are spelled differently."
         )
     told = f"wrote {out}: {len(found):,} ranking tasks, filter {by}, candidates {among}"
     show(form, {"out": out, "tasks": len(found), "filter": by, "candidates": among}, lines=[told])

@@ -1,4 +1,4 @@
-"""`owkg ranks generated`: lists that a language model writes, as a rank table between two ends."""
+"""`owkg ranks generated`: rank table and ranges of metrics from lists that a language model wrote."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,30 +76,31 @@ def generated(
         begin = f"{model}: " if len(models) > 1 else ""
         lines += [begin + text for text in _said(report, test, split)]
     cells = [[model, name, *(f"{value:.4f}" for value in row)] for model, name, *row in values.rows()]
-    title = "metrics: the worst and the best that may be; and if what is not listed is"
+    title = "metrics: lowest and highest possible value, and the value if candidates outside the list are"
     show(form, {"models": shown}, [Table(title, values.columns, cells)], lines, notes=notes)
 
 
 def _said(report: dict[str, Any], test: "Filtered", split: str) -> Iterator[str]:
-    """What stands in the lists of a model, in sentences."""
+    """Sentences about the lists of a model."""
     yield (
         f"{report['lists']:,} lists ({report['unranked_lists']:,} without an order) of {report['answers']:,} "
-        f"answers: {report['duplicates']:,} stand twice, {report['unknown']:,} are outside the vocabulary"
+        f"answers: {report['duplicates']:,} are duplicates, {report['unknown']:,} are outside the vocabulary"
     )
     yield (
-        f"{report['ceiling']:.1%} of the answers are listed: no reranking of the lists has a higher Hits@K "
-        "where others are not found"
+        f"{report['ceiling']:.1%} of the test answers are in the lists: no reranking of the lists has a "
+        "higher Hits@K if other answers count as not retrieved"
     )
     if report["unused_lists"]:
-        yield f"{report['unused_lists']:,} lists are of queries that {split} does not have"
+        yield f"{report['unused_lists']:,} lists belong to queries that {split} does not contain"
     if report["unanswered"]:
         yield f"{report['unanswered']:,} queries have no list"
     yield (
-        f"of {test.queries:,} queries, {test.tested_alone:,} list a tested answer and not a known one, "
-        f"{test.known_alone:,} the other way round (p {test.p_value:.2g}): "
+        f"sign test of a test answer and a known answer drawn for each of {test.queries:,} queries: only the "
+        f"test answer is listed for {test.tested_alone:,}, only the known answer for {test.known_alone:,} "
+        f"(p {test.p_value:.2g}): "
         + (
-            "as if known answers had been taken out before ranking"
+            "known answers seem to have been removed before ranking"
             if test.p_value < 0.01
-            else "no sign that known answers were taken out before ranking"
+            else "no sign that known answers were removed before ranking"
         )
     )

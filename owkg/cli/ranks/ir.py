@@ -1,4 +1,4 @@
-"""`owkg ir`: measures of TREC runs, as trec_eval has them."""
+"""`owkg ir`: measures of TREC runs, equal to those of trec_eval."""
 
 from pathlib import Path
 from typing import Literal
@@ -63,12 +63,12 @@ def ir(
             raise ValueError(f"`format` must be table, json or csv with --list, got {format_}.")
         from owkg.cli.ranks.metrics_output import print_listing
 
-        letters = "p positions, R relevant answers that are known, g relevance."
+        letters = "p: positions, R: number of known relevant answers, g: relevance."
         print_listing(MEASURES, format_, letters)
         return
     if not runs or qrels is None:
         missing = "RUN" if not runs else "--qrels"
-        raise ValueError(f"{missing} is missing: name runs and their qrels, or ask for --list.")
+        raise ValueError(f"{missing} is missing: name runs and their qrels, or use --list.")
     check_readable([*runs, qrels])
     check_writable([per_query], [*runs, qrels])
     systems = named_files(runs, name)
@@ -81,7 +81,7 @@ def ir(
         several = found["system"].n_unique() > 1
         for (system,), own in each.group_by("system", maintain_order=True):
             lead = f"{one_line(system)}\t" if several else ""
-            # As trec_eval -q: query by query.
+            # Query by query, like trec_eval -q.
             for query, measure, value in (
                 own.sort("query", maintain_order=True).select("query", "measure", "value").rows()
             ):

@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from owkg.ranks.reading import TableReading
 
 
-# Of the bootstrap, where nobody says.
+# Default number of bootstrap resamples.
 _REPLICATES = 1000
-# Arguments of the library that come from an option of another name.
+# Options whose name differs from the argument of the library.
 _FROM = {"num_entities": "`probe_entities`", "shares": "`reweight`", "level": "`ci`"}
-# Options that have no meaning for ranks among sampled negatives.
+# Options that have no effect on ranks among sampled negatives.
 _OF_FULL_RANKS = (
     "kg", "layout", "duplicates", "by", "interval", "replicates", "seed", "reweight", "probe_entities",
     "keys", "figure", "figures", "mean_of_sides", "columns", "untied", "realistic", "candidates", "ids",
     "name",
 )  # fmt: skip
-# Options that have no meaning for the mean of both sides.
+# Options that have no effect on the mean of both sides.
 _OF_TASKS = (
     "kg", "layout", "duplicates", "by", "ci", "interval", "replicates", "seed", "reweight", "probe_entities",
     "keys", "figure", "figures",
@@ -39,8 +39,8 @@ _OF_TASKS = (
 _DIVISIONS = ("side", "ties", "relation", "category", "popularity", "half-link", "seed")
 
 _LETTERS = (
-    "r ranks, N candidates, n tasks, w weights; M a plain metric, E and V its mean and variance under random "
-    "ranking, B its best value."
+    "r: ranks, N: candidates, n: tasks, w: weights; M: a plain metric, E and V: its mean and variance under "
+    "random ranking, B: its best value."
 )
 
 
@@ -70,10 +70,10 @@ def metrics(
 ) -> None:
     """Compute rank metrics with confidence intervals and their values under random ranking.
 
-    A confidence interval describes other queries of the same kind: whole queries are resampled, not single
-    answers. For a model with several seeds (column seed), owkg prints the mean over seeds, the standard
-    deviation over seeds, and an interval for other queries and other seeds. The chance level is the mean
-    under random ranking, computed from the number of candidates of each task.
+    A confidence interval covers other queries of the same kind: owkg treats whole queries, not single
+    answers, as independent. For a model with several seeds (column seed), owkg prints the mean over seeds,
+    the standard deviation over seeds, and an interval for other queries and other seeds. The chance level is
+    the mean under random ranking, computed from the number of candidates of each task.
 
     Tables show both sides together and realistic ranks, unless you divide them with --by side,ties. JSON and
     CSV contain all sides and tie rules; "exact" is the mean over a random order of tied answers.
@@ -93,7 +93,7 @@ def metrics(
     Tests and intervals:
         ci (LEVEL): Level of the confidence intervals, in (0, 1).
         interval: Method of the intervals: analytic (central limit theorem), percentile or bca (bootstrap).
-            Each treats whole queries as the sampling unit.
+            Each treats whole queries as independent.
         replicates (N): Number of bootstrap resamples. Only with --interval percentile or bca. Default: 1000.
         seed (N): Seed of the bootstrap and of drawn chance levels. Equal seeds give equal numbers.
 
@@ -133,20 +133,20 @@ def metrics(
     if among.sampled_negatives is not None:
         given.refuse(_OF_FULL_RANKS, "has no effect with --sampled-negatives")
         if among.published:
-            given.refuse(["ci"], "has no effect with --published, which has no queries")
+            given.refuse(["ci"], "has no effect with --published, because published values have no queries")
         print_full_values(files or [], metric, among, ci, format_)
         return
     given.refuse(["num_entities", "published"], "needs --sampled-negatives")
     how.require(kg)
     if not files:
-        raise ValueError("FILE is missing: name at least one rank table, or ask for --list.")
+        raise ValueError("FILE is missing: name at least one rank table, or use --list.")
     names = None if name is None else file_names_given(files, name)
     if mean_of_sides:
         given.refuse(_OF_TASKS, "has no effect with --mean-of-sides")
     if keys == "pykeen" and format_ != "json":
-        raise ValueError(f"`keys` pykeen is a form of --format json, got --format {format_}.")
+        raise ValueError(f"`keys` pykeen needs --format json, got --format {format_}.")
     if interval == "analytic":
-        why = "has no effect with --interval analytic; percentile and bca resample"
+        why = "has no effect with --interval analytic; only percentile and bca resample"
         given.refuse(["replicates"], why)
     check_figure(figure)
     check_writable([figure], [path for path in files if path.is_file()])
@@ -206,7 +206,7 @@ def _computed(
     names: list[str] | None,
     **options: Any,
 ) -> "tuple[pl.DataFrame, list[tuple[int, int]], str]":
-    """The report, tasks and tied tasks of each table, and what filtered them; figures are drawn."""
+    """Report, (tasks, tied tasks) of each table, and filter of the ranks; also draws the figures."""
     from owkg import checks
     from owkg.metrics.sources import reports
     from owkg.ranks import RankTable
@@ -233,12 +233,12 @@ def _computed(
             for path in rank_figures([one for one in tables if isinstance(one, RankTable)], figures):
                 wrote(path)
         with progress("Computing", "parts") as update:
-            protocol = _filter(tables)  # the tables are given up one by one
+            protocol = _filter(tables)  # reports() releases the tables one by one
             return *reports(paths, tables, graph=graph, on_progress=update, **options), protocol
 
 
 def _filter(tables: "list[RankTable | RankDataset]") -> str:
-    """What filtered the ranks, as far as all the tables say the same."""
+    """Filter of the ranks in words; empty unless all tables have the same."""
     from owkg.ranks import RankDataset
 
     said = set()
@@ -255,7 +255,7 @@ def _filter(tables: "list[RankTable | RankDataset]") -> str:
 def _print_side_means(
     files: list[Path], metric: list[str] | None, form: str, *, reading: "TableReading", names: Any
 ) -> None:
-    """What `--mean-of-sides` prints: no intervals and no chance levels, which nobody knows of such ranks."""
+    """Prints the output of `--mean-of-sides`, without intervals and chance levels, which are unknown here."""
     import polars as pl
 
     from owkg.metrics import side_means
@@ -271,7 +271,7 @@ def _print_side_means(
     found = pl.concat(
         [side_means(table, **options) for table in tables if isinstance(table, RankTable)], how="diagonal"
     )
-    title = "Triples, ranked by the mean of both sides; and all ranking tasks"
+    title = "Triples ranked by the mean of both sides, compared with all ranking tasks"
     show(form, {"of_triples": found}, [table_of(title, found, ".6g")])
 
 
@@ -279,5 +279,5 @@ def _divisions(text: str) -> list[str]:
     names = split_list(text)
     for name in names:
         if name not in _DIVISIONS:
-            raise ValueError(f"`by` must be of {', '.join(_DIVISIONS)}, got {name!r}.")
+            raise ValueError(f"`by` must name some of {', '.join(_DIVISIONS)}, got {name!r}.")
     return names

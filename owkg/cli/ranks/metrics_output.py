@@ -10,16 +10,16 @@ from owkg.rank_weights.registry import Entry
 from owkg.terminal.latex import latex_escaped, small_caps, three_digits
 from owkg.terminal.tables import console, line, new_table, printed, shown
 
-# What a table with a row a model shows when nothing is asked by name.
+# Metrics of a table with one row for each model, unless --metric is given.
 _SHORT = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "amri", "amrr", "ahits@10", "macro-mrr")
-# Columns of a terminal on which the list of all metrics has a row for each.
+# Smallest width of a terminal on which the list of metrics has one row for each metric.
 _LISTING = 140
-# More metrics than these do not fit side by side.
+# Largest number of metrics that fit side by side.
 _MOST_COLUMNS = 12
 
 
 def _entry(row: dict[str, Any]) -> dict[str, Any]:
-    """One number of the JSON output."""
+    """Value of a metric with its interval and chance level, for JSON."""
     keys = ("value", "expectation", "variance", "ci_low", "ci_high", "standard_error", "effective_queries")
     entry = {key: None if row[key] is None else number(row[key]) for key in keys}
     if row.get("seeds"):
@@ -33,7 +33,7 @@ _DRAWN = ("expectation_standard_error", "variance_standard_error")
 
 
 def _nested(found: pl.DataFrame) -> dict[str, Any]:
-    """side -> tie rule -> metric -> numbers."""
+    """Numbers by side, tie rule and metric."""
     nested: dict[str, Any] = {}
     for row in found.iter_rows(named=True):
         nested.setdefault(row["side"], {}).setdefault(row["ties"], {})[row["metric"]] = _entry(row)
@@ -41,7 +41,7 @@ def _nested(found: pl.DataFrame) -> dict[str, Any]:
 
 
 def _pykeen(found: pl.DataFrame) -> dict[str, Any]:
-    """PyKEEN's keys, side.ties.metric, and its values; what PyKEEN does not know is left out."""
+    """Values by PyKEEN's keys side.ties.metric, without metrics that PyKEEN does not have."""
     from owkg.metrics import metric, pykeen_key
 
     keys = {name: pykeen_key(metric(name)) for name in found["metric"].unique()}
@@ -53,11 +53,11 @@ def _pykeen(found: pl.DataFrame) -> dict[str, Any]:
 
 
 def nested_metrics(found: pl.DataFrame, *, pykeen: bool) -> dict[str, Any]:
-    """side -> ties -> metric of one model; several models under `models`, groups under `by`.
+    """Numbers by side, tie rule and metric; several models are under `models`, groups under `by`.
 
     Args:
-        found: what `owkg.metrics.report` returns.
-        pykeen: flat keys of PyKEEN in the place of side -> ties -> metric.
+        found: result of `owkg.metrics.report`.
+        pykeen: whether to use PyKEEN's flat keys instead of nested ones.
     """
     form = _pykeen if pykeen else _nested
 
@@ -78,13 +78,13 @@ def nested_metrics(found: pl.DataFrame, *, pykeen: bool) -> dict[str, Any]:
 
 
 def _scatter(row: dict[str, Any]) -> str:
-    """The deviation over seeds; nothing for a single seed."""
+    """Deviation over seeds; empty for a single seed."""
     deviation = row.get("deviation_over_seeds")
     return "" if deviation is None else f" ± {shown(deviation)}"
 
 
 def _seeds(found: pl.DataFrame) -> str:
-    """How many seeds values are means over, in words; "" for single seeds."""
+    """Number of seeds of the means, in words; empty for single seeds."""
     if "seeds" not in found.columns:
         return ""
     counts = found.filter(pl.col("by").is_null())["seeds"].drop_nulls().unique().sort().to_list()
@@ -96,13 +96,13 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def print_metrics(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int]], protocol: str) -> None:
-    """One model: a line a metric, a table for each side and tie rule. Otherwise: a line a model or group.
+    """Prints a line for each metric of one model, or a line for each of several models or groups.
 
     Args:
-        found: what `owkg.metrics.report` returns.
+        found: result of `owkg.metrics.report`.
         ci: level of the intervals.
         sizes: tasks and tied tasks of each rank table.
-        protocol: what filtered the ranks; "" where that is not known.
+        protocol: filter of the ranks in words; empty if unknown.
     """
     tasks, tied = (sum(column) for column in zip(*sizes, strict=True))
     whole = found.filter(pl.col("by").is_null())
@@ -123,13 +123,13 @@ def print_metrics(found: pl.DataFrame, ci: float, sizes: Sequence[tuple[int, int
     names = list(found["metric"].unique(maintain_order=True))
     if len(names) > _MOST_COLUMNS:
         names = [name for name in _SHORT if name in names]
-        line("Some of the metrics; choose with --metric, see all with --format csv.", "dim")
+        line("Only some metrics; choose with --metric, or print all with --format csv.", "dim")
     for (by,), rows in found.filter(pl.col("metric").is_in(names)).group_by(["by"], maintain_order=True):
         _horizontal(rows, names, None if by is None else str(by), models > 1)
 
 
 def drawn(found: pl.DataFrame, divisions: Sequence[str]) -> pl.DataFrame:
-    """The rows that `--figure` draws: both sides together and realistic ranks, unless they are divided by."""
+    """Rows that `--figure` draws: both sides together and realistic ranks, unless `divisions` has these."""
     for name, usual in (("side", "both"), ("ties", "realistic")):
         if name not in divisions and usual in found[name]:
             found = found.filter(pl.col(name) == usual)
@@ -137,7 +137,7 @@ def drawn(found: pl.DataFrame, divisions: Sequence[str]) -> pl.DataFrame:
     chosen = names if len(names) <= _MOST_COLUMNS else [name for name in _SHORT if name in names]
     divided = found.filter(pl.col("by").is_not_null())
     rows = (divided if len(divided) else found).filter(pl.col("metric").is_in(chosen or names))
-    # The name of the division is that of every row.
+    # All rows have the same division, so its name is dropped.
     return rows.drop("by")
 
 
@@ -176,10 +176,10 @@ def _horizontal(rows: pl.DataFrame, names: list[str], by: str | None, models: bo
 
 
 def metrics_for_papers(found: pl.DataFrame, ci: float) -> tuple[Table, str]:
-    """A LaTeX table with a line a model (or group, side, tie rule); and a line above it.
+    """LaTeX table with a row for each model (or group, side, tie rule), and a line above it.
 
     Args:
-        found: what `owkg.metrics.report` returns.
+        found: result of `owkg.metrics.report`.
         ci: level of the intervals.
     """
     names = list(found["metric"].unique(maintain_order=True))
@@ -219,18 +219,18 @@ def _joined(row: dict[str, str]) -> str:
 
 
 def print_listing(entries: Iterable[Entry], form: str, letters: str) -> None:
-    """Every metric: name, formula, range, direction, chance level, source.
+    """Prints name, formula, range, direction, chance level and source of every metric.
 
     Args:
-        entries: of the metrics.
-        form: json and csv for programs; otherwise a table.
-        letters: what those of the formulas stand for.
+        entries: entries of the metrics.
+        form: json or csv; any other value prints a table.
+        letters: meaning of the letters in the formulas.
     """
     rows = [entry.listed() for entry in entries]
     if form in ("json", "csv"):
         show(form, rows, frame=pl.DataFrame(rows))
         return
-    if console().width < _LISTING:  # all but the name below each other
+    if console().width < _LISTING:  # everything except the name goes into one column
         rows = [
             {"name": row.pop("name"), "formula and more": f"{row.pop('formula')}\n{_joined(row)}"}
             for row in rows

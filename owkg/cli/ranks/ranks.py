@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from owkg.kg import KnowledgeGraph
 
 
-# Options that say nothing about lists.
+# Options that have no effect on lists.
 _OF_TABLES = (
     *("filter_", "qrels", "split", "num_entities", "tolerance", "score", "sort", "untied", "candidates"),
     *("unanswered", "unseen"),
@@ -93,7 +93,7 @@ def convert(
             as some code does. With the prefix reversed- it sorts in ascending order and reads from the end.
         unanswered: Count relevant answers to queries that the run does not contain as not retrieved. Default:
             stop with an error.
-        unseen (error|drop|last): What to do with triples that contain an entity without a column in the score
+        unseen (error|drop|last): Treatment of triples with an entity that has no column in the score
             matrix: stop with an error, leave them out, or rank them last. Default: error.
 
     Examples:
@@ -113,7 +113,7 @@ def convert(
 
     how.require(kg)
     if out is None and lists is None:
-        raise ValueError("`out` must say where to write the rank table, or `lists` where to write lists.")
+        raise ValueError("`out` must name the rank table to write, or `lists` the lists to write.")
     out = None if out is None else path_checked(out)
     if lists is None:
         heard.refuse(["depth"], "has no effect without --lists")
@@ -130,13 +130,13 @@ def convert(
         "num_candidates": tables.candidates,
         "unseen": unseen,
     }
-    # Before the graph is read, which may take long.
+    # Check before the graph is read, which may take long.
     check_readable([None if is_dataset(source) else source, qrels])
     kind = importer_of(source, from_, [one for one, of in {"graph": kg, **given}.items() if of is not None])
     if out is None:
         heard.refuse(_OF_TABLES, "has no effect without --out")
     if lists is not None and kind.name != "scores":
-        raise ValueError(f"`lists` is of score matrices, and {source} is {kind.what}.")
+        raise ValueError(f"`lists` needs score matrices, but {source} is {kind.what}.")
     if lists is not None and kg is None:
         raise ValueError("`kg` must name the graph of the scores, for --lists.")
     check_writable([out, lists], [source, qrels])
@@ -151,7 +151,7 @@ def convert(
     if lists is not None and run is not None:
         write_run(run, lists)
         longest = run.group_by("query").len()["len"].max()
-        told = f"wrote {lists}: the best {longest:,} answers at most to {run['query'].n_unique():,} queries"
+        told = f"wrote {lists}: up to {longest:,} best answers to each of {run['query'].n_unique():,} queries"
         show(Format.TABLE, {}, lines=[told], notes=notes if table is None else [])
     if out is not None and table is not None:
         ranks.write_ranks(table, out, about)
@@ -162,7 +162,7 @@ def convert(
 
 
 def _lists(source: Path, graph: "KnowledgeGraph", depth: int, model: str | None) -> "pl.DataFrame":
-    """The best answers to the queries of score matrices."""
+    """Best answers to the queries of score matrices."""
     from owkg.judge.lists import lists_of_rows
     from owkg.ranks.matrices import placed_scores
 
@@ -173,13 +173,13 @@ def _lists(source: Path, graph: "KnowledgeGraph", depth: int, model: str | None)
 
 
 def _named(source: Path, table: "pl.DataFrame", model: str) -> "pl.DataFrame":
-    """The table with `model` as its only model; ValueError if that would hide others."""
+    """Table with `model` as its only model; ValueError if the table has several models."""
     import polars as pl
 
     if "model" in table.columns and table["model"].n_unique() > 1:
         found = ", ".join(repr(name) for name in table["model"].unique().sort()[:5])
         raise ValueError(
-            f"`model` must be absent where {source} names models itself ({found}), got {model!r}."
+            f"`model` must be left out if {source} names several models itself ({found}), got {model!r}."
         )
     return table.with_columns(model=pl.lit(model))
 
@@ -192,7 +192,7 @@ def _report(out: Path, table: "pl.DataFrame", notes: list[str], about: dict[str,
     several = f", {models:,} models" if models > 1 else ""
     tied = float((table["optimistic"] != table["pessimistic"]).to_numpy().mean())
     how = f", {filtered_by(about['filter'])}" if "filter" in about else ""
-    kept = " (only .parquet keeps by which splits)" if how and out.suffix.lower() != ".parquet" else ""
+    kept = " (only .parquet stores which splits)" if how and out.suffix.lower() != ".parquet" else ""
     told = f"wrote {out}: {table.height:,} ranks ({sides}){several}, {100 * tied:.3g} % tied{how}{kept}"
     show(Format.TABLE, {}, lines=[told], notes=notes)
 

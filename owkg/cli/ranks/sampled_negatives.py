@@ -16,7 +16,7 @@ _USUAL = ("mrr", "hits@1", "hits@10")
 
 @dataclass(frozen=True, kw_only=True)
 class SampledNegatives:
-    """Ranks among uniform negatives, or values of such ranks.
+    """Ranks among uniformly drawn negatives, or published values of such ranks.
 
     Ranks among sampled negatives:
         sampled_negatives (K): State that each answer was ranked among K uniformly drawn negatives, and print
@@ -34,7 +34,7 @@ class SampledNegatives:
 def print_full_values(
     files: list[Path], metric: list[str] | None, among: SampledNegatives, ci: float, form: str
 ) -> None:
-    """Prints a row each file, or published result, and metric.
+    """Prints a row for each metric of each file or published result.
 
     Raises:
         ValueError: if files and published values are both given or neither, or do not fit the options.
@@ -49,11 +49,9 @@ def print_full_values(
     negatives, num_entities, published = among.sampled_negatives, among.num_entities, among.published
     assert negatives is not None
     if num_entities is None:
-        raise ValueError(
-            "`num_entities` must be given with --sampled-negatives: all candidates that there are."
-        )
+        raise ValueError("`num_entities` must give the number of all candidates, with --sampled-negatives.")
     if bool(files) == (published is not None):
-        raise ValueError("FILE or --published must be given with --sampled-negatives, and not both.")
+        raise ValueError("--sampled-negatives needs either FILE or --published, not both.")
     if form not in ("table", "json", "csv"):
         raise ValueError(f"`format` must be table, json or csv with --sampled-negatives, got {form}.")
     names = names_given("metric", metric, _USUAL)
@@ -75,13 +73,13 @@ def print_full_values(
             own = full_values(table, names, num_entities=num_entities, ci=ci)
             parts.append(own.select(pl.lit(str(path)).alias("file"), pl.all()))
         found = pl.concat(parts)
-    title = f"among {num_entities:,} candidates, by ranks among {negatives:,} negatives"
-    told = "any value between full_low and full_high is that of some ranks that would look the same"
+    title = f"values among {num_entities:,} candidates, from ranks among {negatives:,} negatives"
+    told = "every value from full_low to full_high belongs to ranks that would look the same in this sample"
     show(form, rows_of(found), [table_of(title, found)], [told], frame=found)
 
 
 def _values(text: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Values by metric, and half a unit of the last digit of each."""
+    """Published values by metric, and half a unit of the last digit of each."""
     found, rounding = {}, {}
     for part in split_list(text):
         name, _, value = part.partition("=")
