@@ -21,7 +21,7 @@ from owkg.rank_weights.tables import rank_weights
 from owkg.ranks import RankTable
 
 _INDEPENDENT = "not stated: 0 is assumed"
-_RANGE = "not stated: the range on which intervals were measured"
+_RANGE = "not stated: the range on which the coverage of intervals was measured"
 
 
 def assumptions(
@@ -119,12 +119,14 @@ def borrowed(metrics: list[Metric]) -> list[str]:
     ]
 
 
-def beyond_calibration(part: Part, box: Box) -> list[str]:
-    """A note if queries lack more answers than in any closed world of the calibration."""
+def beyond_calibration(part: Part, box: Box, pairs: pl.DataFrame) -> list[str]:
+    """A note if queries lack more answers than in any closed world of the calibration, where it matters."""
     most = most_missing(part.metric.name)
     # `missing_answers` is proportional to beta / (1 - beta), which is 1 at a sparsity of 0.5.
     last = most / (most + missing_answers(part.seen.answers, 0.5))
-    if last >= max(LARGEST, box.sparsity[1] if box.sparsity else 0.0):
+    # Without a stated range, values are shown at all sparsities.
+    most = pairs["breakdown_sparsity"].fill_null(LIMITS[0]).max() if box.sparsity else LARGEST
+    if last >= max(most or 0.0, box.sparsity[1] if box.sparsity else 0.0):
         return []
     return [
         f"Above a sparsity of {last:.2f} the error of the model is extrapolated (means over {part.average}), "
@@ -142,6 +144,33 @@ def refuted(models: pl.DataFrame) -> list[str]:
     ]
 
 
+def uneven(of: Scores) -> list[str]:
+    """Notes on means over answers whose intervals may be too narrow, with the means over queries."""
+    found = of.heavy_queries()
+    if not found:
+        return []
+    asked = of.weight > 0
+    each = np.divide(of.value, of.weight[:, None], out=np.zeros_like(of.value), where=asked[:, None])
+    means = each.sum(2) / asked.sum(1)[:, None]
+    said = "; ".join(
+        f"{metric} {', '.join(f'{value:.3f} ({name})' for name, value in zip(of.systems, own, strict=True))}"
+        for metric, own in zip(of.metrics, means, strict=True)
+    )
+    return [*found, f"If every query has the same weight (`average` queries): {said}."]
+
+
+def wide(models: pl.DataFrame) -> list[str]:
+    """A note on implied metrics whose intervals span half of all values or more."""
+    some = models.filter(pl.col("full_high") - pl.col("full_low") >= 0.5)
+    if not len(some):
+        return []
+    named = (
+        f"{metric} of {model} ({low:.2f} to {high:.2f})"
+        for model, metric, low, high in some.select("model", "metric", "full_low", "full_high").iter_rows()
+    )
+    return [f"These full-test metrics may be nearly anything under the stated range: {', '.join(named)}."]
+
+
 def symmetry(of: Scores, averages: Sequence[str], test: str) -> list[str]:
     """A note on the other hypothesis that Wilcoxon's test has for means over answers."""
     named = other_hypothesis(of) if test == PairTest.WILCOXON and "answers" in averages else []
@@ -149,26 +178,13 @@ def symmetry(of: Scores, averages: Sequence[str], test: str) -> list[str]:
 
 
 def _rates(box: Box) -> str:
-    """A sentence on the assumed missing rates of queries."""
-    source = box.source.get("unevenness")
-    if source not in (None, GIVEN):  # fitted, whether or not the user stated a range as well
-        one = box.unevenness[0]
-        return (
-            "The missing rates of queries differ as complete judgements show: their logits have a standard "
-            f"deviation of {one.deviation:.2f} over queries of one size, and change by {one.size:.2f} per "
-            "standard deviation of the logarithm of the number of answers. Intervals include the errors of "
-            "both numbers."
-        )
-    most = max(max(one.deviation, abs(one.size)) for one in box.unevenness)
-    if most == 0:
-        return "All queries have the same missing rate, as you state."
-    least = min(max(one.deviation, abs(one.size)) for one in box.unevenness)
-    ends = f"{least:g} to {most:g}" if least < most else f"{most:g}"
-    stated = "as you state" if source == GIVEN else "by default"
+    """A sentence on the missing rates of queries, fitted to complete judgements."""
+    one = box.unevenness[0]
     return (
-        "The missing rates of queries may differ at random or with the number of answers, with a standard "
-        f"deviation of their logits of {ends} {stated}. Full-test intervals and probabilities of orders "
-        "cover that range. The map, and the correlations that make both metrics equal, are at its middle."
+        "The missing rates of queries differ as complete judgements show: their logits have a standard "
+        f"deviation of {one.deviation:.2f} over queries of one size, and change by {one.size:.2f} per "
+        "standard deviation of the logarithm of the number of answers. Intervals include the errors of "
+        "both numbers."
     )
 
 
@@ -184,40 +200,21 @@ def _of_drawn(drawn: DrawnJudgements) -> str:
 
 
 def _notes(box: Box, ready: Prepared, judged: Judged) -> list[str]:
-    """Notes on all assumptions of an audit, as sentences."""
-    found = ["All intervals and tests treat whole queries, not single answers, as independent."]
+    """Notes on what the other entries of the assumptions do not say, as sentences."""
+    found = []
     if box.found is not None:
         found.append(
             f"Judging ({judged.design.in_words}) shows a sparsity of at least {box.found[0]:.3f} "
             "and gives no upper end, so owkg claims no full-test metric. To get one, state a sparsity or "
             "judge a random sample of queries completely."
         )
-    elif box.sparsity is None:
+    if box.correlation is not None and any(low != 0 or high != 0 for low, high in box.correlation.values()):
         found.append(
-            "No sparsity is stated, so owkg claims no full-test metric. The metric that each sparsity would "
-            "imply, and the sparsity that breaks an order, rest on the model of Yang et al. (2022) and on "
-            "errors calibrated on closed worlds."
+            "With a correlation, owkg ranks missing answers among known ones by proportional odds; in Yang "
+            "et al. retrieved answers are in random order."
         )
-    else:
-        found.append(
-            "Full-test metrics rest on the model of Yang et al. (2022), on errors calibrated on closed "
-            "worlds, and on the sparsity, which is a share of the answers to the queries of the test. "
-            "Systems share errors of the model, so an order may be sure although intervals overlap."
-        )
-    found.append(
-        "owkg searches for the points at which an order breaks up to a sparsity of "
-        f"{LIMITS[0]:g} and a correlation of {LIMITS[1]:g} in either direction."
-    )
-    if box.correlation is None:
-        found.append(
-            "No correlation is stated, so owkg takes being missing and being retrieved as independent."
-        )
-    elif any(low != 0 or high != 0 for low, high in box.correlation.values()):
-        found.append(
-            "With a correlation, owkg ranks missing answers among known ones by proportional odds "
-            "(docs/understand/audit.md); in Yang et al. retrieved answers are in random order."
-        )
-    found.append(_rates(box))
+    if box.source.get("unevenness") not in (None, GIVEN):
+        found.append(_rates(box))
     if judged.drawn is not None and not box.unused:
         found.append(_of_drawn(judged.drawn))
     elif box.source["sparsity"] not in (None, GIVEN) and box.found is None:
@@ -259,9 +256,4 @@ def _notes(box: Box, ready: Prepared, judged: Judged) -> list[str]:
                 f"owkg keeps the stated sparsity of at most {box.sparsity[1]:.3g}, although judging "
                 f"({judged.design.in_words}) shows at least {box.limit:.3f}."
             )
-    if ready.depth is None:
-        found.append(
-            "No lists are given, so breakdown numbers are lower bounds for the worst possible lists, and "
-            "owkg searches no examples."
-        )
     return found

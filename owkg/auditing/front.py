@@ -7,7 +7,16 @@ from typing import Any, Literal
 import polars as pl
 
 from owkg import checks
-from owkg.auditing.assumptions import assumptions, beyond_calibration, borrowed, of_seeds, refuted, symmetry
+from owkg.auditing.assumptions import (
+    assumptions,
+    beyond_calibration,
+    borrowed,
+    of_seeds,
+    refuted,
+    symmetry,
+    uneven,
+    wide,
+)
 from owkg.auditing.box import box_of, judgements_of
 from owkg.auditing.focus import weights_of_pairs
 from owkg.auditing.lists import Prepared
@@ -194,8 +203,8 @@ def audit(
     for kind in averages:
         for metric in chosen:
             part = metric_part(of, metric, kind, tables)
-            beyond += beyond_calibration(part, box) if metric is chosen[0] else []
             parts.append(frames(part, box, start, ci, test, seed))
+            beyond += beyond_calibration(part, box, parts[-1]["pairs"]) if metric is chosen[0] else []
             tell(len(parts), len(chosen) * len(averages))
     whole = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
     weights: list[pl.DataFrame] = []
@@ -227,8 +236,10 @@ def audit(
                 *symmetry(of, averages, test),
                 *([_QUERY_AVERAGED] if "queries" in averages else []),
                 *borrowed(chosen),
+                *(uneven(of) if "answers" in averages else []),
                 *beyond,
                 *refuted(whole["models"]),
+                *wide(whole["models"]),
             ],
         )
         | {"plan": depth},

@@ -149,6 +149,7 @@ REVERSED_IN_RANGE, REVERSED_IF_INDEPENDENT = (
 HOLDS_IF_FOUND = "holds if no more is missing than was found"
 HOLDS_IF_FOUND_AND_INDEPENDENT = f"{HOLDS_IF_FOUND}, and missing and retrieved are independent"
 JUDGE_FIRST, OPEN = "open: judge these candidates first", "open"
+UNSTATED = "open: no range of the sparsity is stated"
 TURNED, CONTRADICTED = "turned by judged answers", "open: judging found more than the stated sparsity allows"
 
 VERDICTS = (
@@ -161,6 +162,7 @@ VERDICTS = (
     HOLDS_IF_FOUND_AND_INDEPENDENT,
     JUDGE_FIRST,
     OPEN,
+    UNSTATED,
     TURNED,
     CONTRADICTED,
 )

@@ -253,6 +253,8 @@ def compare(
         )
     for of_set in list(read.values())[:1]:
         seed_notes(of_set)
+        for sentence in of_set.heavy_queries():
+            note(sentence)
         if of_set.seeded.any() and test != "t":
             note(
                 f"the {test} test takes seeds as given, so that p-values of pairs with several seeds come "

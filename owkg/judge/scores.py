@@ -12,9 +12,10 @@ from owkg.errors import ArgumentError
 from owkg.kg.names import known_entity
 from owkg.metrics import Adjustment, Metric, Tasks, Ties, part_of, tasks_of
 from owkg.metrics.evaluate import Estimates, EvaluationOptions, checked_options, estimates
+from owkg.metrics.few import heavy_queries
 from owkg.metrics.gathered import InMemory
 from owkg.metrics.measures import rises
-from owkg.metrics.query_sums import QuerySums, query_sums_by_ties
+from owkg.metrics.query_sums import QuerySums, moments_of, query_sums_by_ties
 from owkg.ranks import RankTable
 from owkg.ranks.seeds import seeds_of
 from owkg.ranks.table import RANKS
@@ -94,6 +95,24 @@ class Scores(NamedTuple):
     def seeded(self) -> Bool[np.ndarray, "systems"]:
         """Whether each system has several seeds."""
         return self.num_seeds > 1
+
+    def heavy_queries(self) -> list[str]:
+        """A sentence on systems whose heaviest queries carry much of the variance and score differently."""
+        rows = []
+        for m, metric in enumerate(self.metrics):
+            weight = self.weight[m]
+            none = np.zeros_like(weight)
+            for s, system in enumerate(self.systems):
+                sums = QuerySums(
+                    value=self.value[m, s], weight=weight, chance=none, variance=none, best=none, worst=0.0
+                )
+                found = moments_of({Ties.REALISTIC: sums})[Ties.REALISTIC]
+                slope = np.array([-self.mean[m, s], 1.0, 0.0, 0.0, 0.0]) / weight.sum()
+                rows.append(
+                    (system, metric, found.queries, found.effective, found.heaviest, found.heavy_share(slope))
+                )
+        heads = ["model", "metric", "queries", "effective_queries", "heaviest_query", "heavy_share"]
+        return heavy_queries(pl.DataFrame(rows, heads, orient="row"))
 
     def of_queries(self, index: np.ndarray) -> "Scores":
         """Scores on some of the queries.

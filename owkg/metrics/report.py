@@ -11,6 +11,7 @@ from owkg.errors import ArgumentError
 from owkg.kg.graph import KnowledgeGraph
 from owkg.metrics.estimate import Estimate
 from owkg.metrics.evaluate import MOST_DRAWN, Estimates, checked_options, estimates
+from owkg.metrics.few import IS_FEW, IS_HEAVY, few_queries, heavy_queries
 from owkg.metrics.fold import (
     SIDES,
     Breakdown,
@@ -30,7 +31,7 @@ from owkg.ranks.dataset import RankDataset
 from owkg.ranks.seeds import require_same_tasks, seeds_of
 from owkg.ranks.table import RankTable
 from owkg.ranks.tasks import Tasks, tasks_of
-from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY, HEAVY_SHARE
+from owkg.stats.interval import FEW_QUERIES, HEAVY_QUERY
 
 _HITS = (1, 3, 5, 10)
 _PLAIN = (
@@ -226,36 +227,12 @@ _NO_LIST = (
 
 def _warn_few(path: object, found: pl.DataFrame) -> None:
     """Warns if intervals rest on few queries, one heavy query, or heavy queries that score differently."""
-    few = pl.col("effective_queries") < FEW_QUERIES
-    heavy = pl.col("heaviest_query") > HEAVY_QUERY
-    uneven = pl.col("heavy_share") > HEAVY_SHARE
     known = found.filter(pl.col("ci_low").is_not_null())
-    for (model,), rows in known.filter(pl.col("by").is_null(), uneven).group_by("model", maintain_order=True):
-        metrics = rows["metric"].unique(maintain_order=True).to_list()
-        named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
-        warnings.warn(
-            f"{path if model is None else model}: a few queries with the most weight carry up to "
-            f"{rows['heavy_share'].max():.0%} of the variance and score differently from others ({named}); "
-            "the intervals may be too narrow because the sample may lack queries that weigh still more.",
-            stacklevel=4,
-        )
-    whole = known.filter(pl.col("by").is_null(), few | heavy)
-    for (model,), rows in whole.group_by(["model"], maintain_order=True):
-        worst = rows.sort("effective_queries").row(0, named=True)
-        metrics = rows["metric"].unique(maintain_order=True).to_list()
-        named = ", ".join(metrics[:3]) + (", ..." if len(metrics) > 3 else "")
-        why = []
-        if worst["effective_queries"] < FEW_QUERIES:
-            why.append(
-                f"{worst['queries']:,} queries count as {worst['effective_queries']:.1f} of equal weight, "
-                f"fewer than {FEW_QUERIES}"
-            )
-        if worst["heaviest_query"] > HEAVY_QUERY:
-            why.append(f"one query carries {worst['heaviest_query']:.0%} of the weight")
-        text = f"{path if model is None else model}: {' and '.join(why)} ({named})"
-        warnings.warn(f"{text}: the intervals may be too narrow.", stacklevel=4)
+    whole = known.filter(pl.col("by").is_null())
+    for sentence in [*heavy_queries(whole, path), *few_queries(whole, path)]:
+        warnings.warn(sentence, stacklevel=4)
     groups = known.filter(pl.col("by").is_not_null())
-    groups = groups.group_by("model", "by", "group").agg(few=(few | heavy).any())
+    groups = groups.group_by("model", "by", "group").agg(few=(IS_FEW | IS_HEAVY).any())
     if groups["few"].any():
         warnings.warn(
             f"{path}: {groups['few'].sum():,} of {len(groups):,} groups rest on fewer than {FEW_QUERIES} "

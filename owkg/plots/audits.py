@@ -181,7 +181,13 @@ def _sparsity(
         panel.axvline(broken, color="0.2", ls=":", lw=1)
         across: Any = panel.get_xaxis_transform()
         panel.text(
-            broken, 0.02, f" breaks at {broken:.2f}", transform=across, fontsize=7.5, rotation=90, ha="right"
+            broken,
+            0.02,
+            f" not sure from {broken:.2f}",
+            transform=across,
+            fontsize=7.5,
+            rotation=90,
+            ha="right",
         )
     panel.set(xlabel="sparsity: share of the answers that is missing", ylabel=f"{metric}, complete test")
     panel.set_title("Which value does each sparsity imply?", loc="left")

@@ -12,7 +12,7 @@ from owkg.report import words
 from owkg.report.words import chance_text, estimate_text, number_text, p_said
 from owkg.terminal.latex import latex_escaped, tabular
 
-HOLDS, CONDITIONAL, UNDECIDED, REVERSED = "holds", "conditional", "undecided", "reversed"
+HOLDS, CONDITIONAL, OPEN, REVERSED = "holds", "conditional", "open", "reversed"
 
 KINDS = {
     result.HOLDS: HOLDS,
@@ -23,9 +23,10 @@ KINDS = {
     result.REVERSED_IN_RANGE: REVERSED,
     result.REVERSED_IF_INDEPENDENT: REVERSED,
     result.TURNED: REVERSED,
-    result.JUDGE_FIRST: UNDECIDED,
-    result.OPEN: UNDECIDED,
-    result.CONTRADICTED: UNDECIDED,
+    result.JUDGE_FIRST: OPEN,
+    result.OPEN: OPEN,
+    result.UNSTATED: OPEN,
+    result.CONTRADICTED: OPEN,
 }
 """The kind of each verdict, one of four."""
 
@@ -36,7 +37,7 @@ COUNTED = {
         "hold only on a condition that you did not state",
     ),
     REVERSED: ("is reversed on the complete test", "are reversed on the complete test"),
-    UNDECIDED: ("is undecided", "are undecided"),
+    OPEN: ("is open", "are open"),
 }
 """Predicates of one comparison of a kind, and of several."""
 
@@ -74,6 +75,10 @@ DEFINITIONS = {
         "The difference is not significant, or under your assumptions either model may be ahead on the "
         "complete test."
     ),
+    result.UNSTATED: (
+        "The difference is significant on the known answers. You stated no range of the sparsity, so owkg "
+        "claims nothing about the complete test."
+    ),
     result.TURNED: "The answers that judging found put the second model ahead.",
     result.CONTRADICTED: "Judging found more answers than the sparsity you stated allows.",
 }
@@ -84,11 +89,6 @@ GLOSSARY = {
         "The weight of ranks that needs the fewest queries to show the order, among the weights that fall "
         "with the rank and look at least as near the top as the stated focus."
     ),
-    "breaks at": (
-        "The smallest sparsity at which the probability that the first model is better falls below the "
-        "level, or the smallest difference of correlations at which both full-test metrics are equal."
-    ),
-    "certified": "Lower bound: no set of fewer missing answers reverses the order, whatever they are.",
     "complete test": (
         "The test set with all true answers, of which the test at hand is a part. Also: full test."
     ),
@@ -96,15 +96,31 @@ GLOSSARY = {
         "Correlation between being missing from the test and being retrieved by a model. Above 0, the model "
         "retrieves missing answers more often than known ones, so that its score is too low."
     ),
-    "demonstrated": "Example found: a set of so many missing answers that reverses the order.",
+    "equal at correlation gap": (
+        "Smallest difference of the correlations of the two models, second minus first, at which both have "
+        "the same metric on the complete test."
+    ),
     "focus": "How near the top a metric looks; 1 for Hits@1, 0.1 for Hits@10.",
     "gamma": (
         "How much likelier than a candidate that favours the first model a candidate that favours the second "
         "one must be to be a missing answer, so that the order is reversed."
     ),
-    "queries required": (
-        "Number of queries like these that show the right order with probability 0.95, if the observed "
-        "difference is the true one."
+    "missing to reverse": (
+        "Number of missing answers that reverse the order. At least: no set of fewer does, whichever they "
+        "are. A range such as 8 to 11: owkg also found a set of 11 that does."
+    ),
+    "not sure from sparsity": (
+        "Smallest sparsity at which the probability that the first model is better falls below the level. "
+        "The order is no longer sure there, but not yet reversed."
+    ),
+    "P(better)": (
+        "Probability that the first model is better on the complete test, over the range you stated. "
+        "It counts that other queries might have been asked, and the error of the model of missing answers, "
+        "as measured on simulated worlds of families whose true answers are all known."
+    ),
+    "queries to see it": (
+        "Number of queries like these that show the right order on the known answers with probability 0.95, "
+        "if the observed difference is the true one."
     ),
     "sparsity": (
         "Share of the true answers to the queries that the test lacks. Example: with 300 known and 100 "
@@ -129,8 +145,8 @@ def legend(audit: Audit) -> list[tuple[str, str]]:
 
 
 def kind_of(verdict: str | None) -> str:
-    """Kind of a verdict; undecided if there is none."""
-    return KINDS.get(verdict or "", UNDECIDED)
+    """Kind of a verdict; open if there is none."""
+    return KINDS.get(verdict or "", OPEN)
 
 
 def is_shown(row: Mapping[str, Any], level: float) -> bool:
@@ -161,11 +177,28 @@ def answers(audit: Audit) -> list[str]:
 
 
 def line(row: Mapping[str, Any], level: float) -> str:
-    """One plain sentence with the verdict on a pair and its reason.
+    """One plain sentence with the verdict on a pair, its condition and its reason.
 
     Args:
         row: row of prepared `Audit.pairs`.
         level: probability from which an order counts as sure.
+    """
+    told, text = row["verdict"], reason(row, level)
+    if kind_of(told) != CONDITIONAL:
+        return text
+    conditions = []
+    if told != result.HOLDS_IF_INDEPENDENT:
+        conditions.append("no more answers are missing than judging found")
+    if told != result.HOLDS_IF_FOUND:
+        conditions.append("missing and retrieved answers are independent")
+    return f"If {' and '.join(conditions)}, {text.removeprefix('Then ')}"
+
+
+def reason(row: Mapping[str, Any], level: float) -> str:
+    """One plain sentence with the reason of the verdict on a pair, which follows the verdict.
+
+    Args:
+        row, level: as for `line`.
     """
     first, second, told = row["first"], row["second"], row["verdict"]
     chance = chance_text(row["probability_low"], row["probability_high"])
@@ -183,30 +216,32 @@ def line(row: Mapping[str, Any], level: float) -> str:
         return f"{second} is ahead once the judged answers count."
     if told == result.CONTRADICTED:
         return "Judging found more answers than the sparsity you stated allows, so nothing follows from it."
+    better = f"{first} is better on the complete test with probability {chance}"
     if kind == HOLDS:
-        return f"{first} is better on the complete test with probability {chance}."
+        return f"{better}."
     if kind == REVERSED:
         condition = " if missing and retrieved answers are independent" * (
             told == result.REVERSED_IF_INDEPENDENT
         )
-        better = f"{first} is better with probability {chance}"
-        return f"{second} is ahead on the complete test{condition}: {better}."
+        return (
+            f"{second} is ahead on the complete test{condition}: {first} is better with probability {chance}."
+        )
     if kind == CONDITIONAL:
-        conditions = []
-        if told != result.HOLDS_IF_INDEPENDENT:
-            conditions.append("no more answers are missing than judging found")
-        if told != result.HOLDS_IF_FOUND:
-            conditions.append("missing and retrieved answers are independent")
-        return f"{first} stays ahead if {' and '.join(conditions)}."
+        return f"Then {better}."
     if not is_shown(row, level):
-        reason = f"These queries do not show the difference ({p_said(row['p_value'])})"
+        needed = row["required_queries"]
+        more = "" if needed is None else f"; about {needed:,.0f} would, if the difference is the true one"
+        why = f"These queries do not show the difference ({p_said(row['p_value'])}{more})"
     elif row["probability_low"] is not None:
-        reason = f"{first} is better on the complete test with probability {chance}"
+        part = " in part of the range" * (row["probability_high"] >= level)
+        why = f"{better}, which is below {level:g}{part}"
+    elif row["breakdown_sparsity"] is None:
+        why = "The order depends on how many answers are missing, and no range is stated"
     else:
-        reason = "The order depends on how many answers are missing"
+        why = f"The order is not sure from a sparsity of {number_text(row['breakdown_sparsity'], 3)}"
     if told == result.JUDGE_FIRST:
-        reason += f", and {row['demonstrated']:,} answers that owkg names would reverse the order"
-    return f"{reason}."
+        why += f", and {row['demonstrated']:,} answers that owkg names would reverse the order"
+    return f"{why}."
 
 
 def steps(audit: Audit, place: int) -> list[str]:
@@ -214,7 +249,7 @@ def steps(audit: Audit, place: int) -> list[str]:
     said = audit.assumptions
     level, asked = said.get("level") or 0.95, said.get("queries")
     pairs = audit.pairs.filter(place=place)
-    rows = [row for row in pairs.iter_rows(named=True) if kind_of(row["verdict"]) in (UNDECIDED, CONDITIONAL)]
+    rows = [row for row in pairs.iter_rows(named=True) if kind_of(row["verdict"]) in (OPEN, CONDITIONAL)]
     if not rows:
         return ["Nothing more is needed: report the result with the sentence and the table below."]
     found = []

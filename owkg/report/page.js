@@ -48,7 +48,7 @@
         .map(([, model, value]) => ({ value, role: role(model) }));
       const stated = page.sparsity ? [{ x: page.sparsity[0], x2: page.sparsity[1] }] : [];
       const breaks = chosen && chosen.breaks !== null
-        ? [{ sparsity: chosen.breaks, label: chosen.breaks ? `breaks at ${chosen.breaks.toFixed(2)}` : "not sure at any sparsity" }] : [];
+        ? [{ sparsity: chosen.breaks, label: chosen.breaks ? `not sure from ${chosen.breaks.toFixed(2)}` : "not sure at any sparsity" }] : [];
       const [left, right] = [(x) => x > 0.5, (x) => x <= 0.5].map((side) => breaks.filter(({ sparsity }) => side(sparsity)));
       return { rows, seen, stated, breaks, left, right };
     },
@@ -170,16 +170,16 @@
     const better = `${one.first} is better on the complete test with probability ${range}.`;
     if (one.turned) return ["reversed", `${one.second} is ahead once the judged answers count.`];
     if (missing < 0 && !(one.shown && one.certified === null)) {
-      return ["undecided", "Judging found more answers than this sparsity allows, so nothing follows from it."];
+      return ["open", "Judging found more answers than this sparsity allows, so nothing follows from it."];
     }
     if (one.shown && (one.certified === null || one.certified > missing)) {
       return ["holds", `${one.first} stays ahead: ${one.certified === null ? "no number of missing answers reverses the order."
         : `at least ${one.certified.toLocaleString("en")} missing answers would be needed, more than this sparsity allows.`}`];
     }
-    if (!inside.length) return ["undecided", "No correlation in this range is feasible."];
+    if (!inside.length) return ["open", "No correlation in this range is feasible."];
     if (most < 1 - page.level) return ["reversed", `${one.second} is ahead on the complete test: ${better}`];
-    if (!one.shown) return ["undecided", `These queries do not show the difference (${one.p}).`];
-    return least >= page.level ? ["holds", better] : ["undecided", better];
+    if (!one.shown) return ["open", `These queries do not show the difference (${one.p}).`];
+    return least >= page.level ? ["holds", better] : ["open", better];
   };
 
   const inputs = $("inputs"), ranges = ["sparsity", "correlation"];

@@ -30,8 +30,6 @@ _FACTS, _FEWEST, _MOST = 1000, 3, 20
 _COUNTS = 8
 # Largest number of pairs of a kind that a sentence names.
 _NAMED = 3
-# Columns of the table of all pairs that only a folded table shows.
-_FOLDED = ("share", "gamma")
 
 # Only scripts that owkg wrote into the page run. Vega evaluates its expressions with an interpreter (`ast` in
 # page.js), so no text is evaluated as a script either.
@@ -106,7 +104,7 @@ def html(audit: Audit, *, title: str = "", date: str | None = None) -> str:
         _section(
             "pairs",
             "All pairs",
-            _table(_without(pairs, _FOLDED), sortable=True),
+            _table(pairs, sortable=True),
             _listed(answers.legend(ready), "legend"),
             _folded("All verdicts", _listed(list(answers.DEFINITIONS.items()), "legend")),
         ),
@@ -240,7 +238,7 @@ _KINDS = (
 _KEY = f'<span><i class="first"></i>{_FIRST}</span><span><i class="second dashed"></i>{_SECOND}</span>'
 _SEEN = (
     "<span><i></i>other models</span> Dotted: the value on the known answers. Bands: intervals. "
-    "Shaded: the stated sparsity. Vertical line: where the order breaks."
+    "Shaded: the stated sparsity. Vertical line: the sparsity from which the order is not sure."
 )
 _MAP_NOTE = (
     f"{_METRIC}. Blue: {_FIRST} is better. Orange: {_SECOND}. Hatched: outside the range you stated. "
@@ -262,9 +260,9 @@ _WEIGHTS = (
     "half of them with the weight of the other half."
 )
 _BREAKDOWN = (
-    "Certified: no set of fewer missing answers reverses the order. Demonstrated: a set of so many does. "
+    "At least: no set of fewer missing answers reverses the order. Set found: a set of so many does. "
     "A missing triple may be two of them, an answer to its head query and one to its tail query. "
-    "Share: the certified answers, divided by these and the known answers together."
+    "Share: the first number, divided by these and the known answers together."
 )
 _POWER = "This assumes that the observed difference is the true one. Missing answers have no part in it."
 
@@ -582,14 +580,6 @@ def _table(table: tables.ReportTable, *, sortable: bool = False) -> str:
     )
     body = f"<tbody>{chr(10).join(rows)}</tbody>"
     return _framed(_head(table.columns, table.names) + body, table.caption, "table-pairs" if sortable else "")
-
-
-def _without(table: tables.ReportTable, columns: Sequence[str]) -> tables.ReportTable:
-    """A table without some of its columns."""
-    keep = [i for i, name in enumerate(table.columns) if name not in columns]
-    return table._replace(
-        columns=[table.columns[i] for i in keep], rows=[[row[i] for i in keep] for row in table.rows]
-    )
 
 
 def _map(box: _Curves, called: list[str]) -> str:

@@ -7,7 +7,16 @@ import polars as pl
 
 from owkg.auditing.result import Audit
 from owkg.report import words
-from owkg.report.words import NONE, certified, chance_text, demonstrated, estimate_text, number_text, p_text
+from owkg.report.words import (
+    NONE,
+    certified,
+    chance_text,
+    demonstrated,
+    estimate_text,
+    number_text,
+    p_text,
+    reversing,
+)
 
 
 class ReportTable(NamedTuple):
@@ -49,17 +58,17 @@ def pairs_table(audit: Audit) -> ReportTable:
     columns = {
         "difference": [estimate_text(*row) for row in frame.select("difference", "ci_low", "ci_high").rows()],
         "p": [p_text(value) for value in frame["p_value"]],
-        **_facts(audit),
-        "P(first better)": [
+        "P(better)": [
             chance_text(*row) for row in frame.select("probability_low", "probability_high").rows()
         ],
-        "breaking sparsity": [
+        "not sure from sparsity": [
             "none" if x is None else number_text(x, 3) for x in frame["breakdown_sparsity"]
         ],
-        "breaking correlation": [
+        "equal at correlation gap": [
             "none" if x is None else number_text(x, 3) for x in frame["breakdown_correlation"]
         ],
-        "queries required": [
+        "missing to reverse": [reversing(row) for row in frame.iter_rows(named=True)],
+        "queries to see it": [
             NONE if value is None else f"{value:,.0f}" for value in frame["required_queries"]
         ],
         "verdict": [words.verdict(row) for row in frame.iter_rows(named=True)],
@@ -70,7 +79,7 @@ def pairs_table(audit: Audit) -> ReportTable:
 
 def breakdown_table(audit: Audit) -> ReportTable:
     """Numbers of facts that reverse the order of each pair of a prepared audit."""
-    return _table("Answers that reverse the order", audit.pairs, ["first", "second"], _facts(audit))
+    return _table("Missing answers that reverse the order", audit.pairs, ["first", "second"], _facts(audit))
 
 
 def grid_table(audit: Audit) -> ReportTable:
@@ -138,8 +147,8 @@ def plans_table(audit: Audit) -> ReportTable:
 def _facts(audit: Audit) -> dict[str, list[str]]:
     frame, searched = audit.pairs, audit.assumptions.get("lists") is not None
     return {
-        "certified": [certified(value) for value in frame["certified"]],
-        "demonstrated": [demonstrated(value, searched) for value in frame["demonstrated"]],
+        "at least": [certified(value) for value in frame["certified"]],
+        "set found": [demonstrated(value, searched) for value in frame["demonstrated"]],
         "share": [number_text(value) for value in frame["share"]],
         "gamma": [number_text(value, 3) for value in frame["gamma"]],
     }

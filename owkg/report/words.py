@@ -88,6 +88,18 @@ def demonstrated(value: int | None, searched: bool) -> str:
     return f"{value:,}"
 
 
+def reversing(row: Mapping[str, Any]) -> str:
+    """Number of missing answers that reverse the order of a pair: a lower bound, or with an example found."""
+    least, found = row["certified"], row["demonstrated"]
+    if row["difference"] == 0:
+        return "0"
+    if least is None:
+        return "none reverse it"
+    if found is None:
+        return f"at least {least:,}"
+    return f"{least:,}" if found == least else f"{least:,} to {found:,}"
+
+
 def rests(audit: Audit) -> dict[str, str]:
     """Assumptions of each table of a prepared audit, in a sentence or two, by the name of its frame."""
     said = audit.assumptions
@@ -95,13 +107,13 @@ def rests(audit: Audit) -> dict[str, str]:
     over = "intervals over queries" if level is None else f"{100 * level:g} % intervals over queries"
     known, rest, labels = known_text(said), model_text(said), labels_text(said)
     return {
-        "models": f"Rests on {known}; {over}. Nothing is assumed about missing answers."
+        "models": f"Rests on {known}; {over}; the values assume nothing about missing answers."
         + f" Strength and full test rest on {rest}." * audit.models["full"].is_not_null().any(),
         "judged": judged_text(said),
         "plans": plans_rest(said),
-        "pairs": f"Rests on {known}; {over}. Certified and demonstrated answers need no model.{labels} "
-        f"Probabilities and the points at which the order breaks rest on {rest}; "
-        "the queries required assume that the observed difference is the true one.",
+        "pairs": f"Rests on {known}; {over}. The missing answers to reverse an order need no model.{labels} "
+        f"P(better), and where it becomes unsure, rest on {rest}; "
+        "the queries to see it assume that the observed difference is the true one.",
     }
 
 
@@ -136,20 +148,55 @@ def assumed(said: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Assumptions of the verdicts, each once, as (name, sentence)."""
     depth, level = said.get("lists"), said.get("level")
     lists = (
-        "None given: the lower bounds hold for the worst lists, and no example is searched."
+        "none given, so owkg names no answers that reverse an order, only a lower bound of their number."
         if depth is None
-        else f"Depth {depth}. Answers that reverse an order are searched among their candidates."
+        else f"depth {depth}; owkg searches their candidates for answers that reverse an order."
     )
-    over = "Over queries" if level is None else f"{100 * level:g} %, over queries"
+    over = "over queries" if level is None else f"{100 * level:g} %, over queries"
     return [
-        ("Observed", _sentence(known_text(said))),
-        ("Missing answers", _sentence(sparsity_text(said))),
-        ("Missing and retrieved", _sentence(correlation_text(said))),
-        ("Missing rates", _sentence(_unevenness(said))),
-        ("Model", f"Complete-test values and probabilities rest on {_MODEL}, {_error(said)}."),
+        (
+            "Known answers",
+            f"{_counted(said, 'answers')} to {_counted(said, 'queries')} queries, {_ranks(said)}.",
+        ),
+        ("Sparsity", f"{_sparsity(said)}."),
+        ("Correlation", f"{_correlation(said)}."),
+        ("Unevenness", f"{_unevenness(said)}."),
+        ("Model", f"{_model(said)}."),
         ("Lists", lists + labels_text(said)),
-        ("Intervals", f"{over}. Queries are the sampling unit."),
+        ("Intervals", f"{over}: whole queries, not single answers, are the sampling unit."),
     ]
+
+
+def _sparsity(said: Mapping[str, Any]) -> str:
+    least, stated = said.get("sparsity_at_least"), said.get("sparsity")
+    if least is not None:
+        return (
+            f"at least {least:.3g} ({said.get('sparsity_from')}), with no upper end, so owkg claims no "
+            "full-test metric"
+        )
+    if stated is None:
+        return "not stated, so owkg claims no full-test metric (--sparsity LOW,HIGH states it)"
+    return f"{_range(stated)} ({said.get('sparsity_from')}): share of the true answers that the test lacks"
+
+
+def _correlation(said: Mapping[str, Any]) -> str:
+    stated = said.get("correlation")
+    if stated is None:
+        return "not stated: 0 is assumed, so that a model retrieves missing answers as often as known ones"
+    own = isinstance(stated, Mapping)
+    ranges = "; ".join(f"{name} {_range(ends)}" for name, ends in stated.items()) if own else _range(stated)
+    return (
+        f"{ranges} ({said.get('correlation_from')}): between being missing and being retrieved by the model"
+    )
+
+
+def _model(said: Mapping[str, Any]) -> str:
+    stated = said.get("sparsity") is not None
+    rest = (
+        "full-test metrics and P(better) rest" if stated else "sparsities from which orders are not sure rest"
+    )
+    middle = "; a full-test metric is for the middle of the stated range, its interval for the whole range"
+    return f"{rest} on {_MODEL}, {_error(said)}" + middle * stated
 
 
 def plans_rest(said: Mapping[str, Any]) -> str:
@@ -261,13 +308,16 @@ def _unevenness(said: Mapping[str, Any]) -> str:
     if max(ends) == 0:
         return "one missing rate for all queries"
     source = said.get("unevenness_from")
-    return f"missing rates of queries whose logits have a standard deviation of {_range(ends)} ({source})"
+    return (
+        f"missing rates that differ between queries, with a standard deviation of their logits of "
+        f"{_range(ends)} ({source})"
+    )
 
 
 def _error(said: Mapping[str, Any]) -> str:
     found = said.get("calibration")
     if isinstance(found, list):
-        return f"calibrated on {len(found)} groups of closed worlds, which the protocol names"
+        return f"with errors measured on {len(found)} groups of simulated worlds of families"
     return f"calibration: {found}" if found else "no calibration is named"
 
 

@@ -72,14 +72,17 @@ def printed(
 
     Args:
         title: title above the table; an empty one is not printed.
-        columns: headings; underscores are shown as spaces unless `as_given` is true.
+        columns: headings, of one or several lines; underscores are shown as spaces unless `as_given` is
+            true.
         rows: rows of cells.
         names: number of columns that hold names.
         as_given: whether headings are names that users chose, such as names of systems.
     """
     if title:
-        console().print(plain_text(title), style="bold")
+        heading(title)
     heads = [plain_text(name if as_given else name.replace("_", " ")) for name in columns]
+    lines = max(head.count("\n") for head in heads) if heads else 0
+    heads = ["\n" * (lines - head.count("\n")) + head for head in heads]
     cells = [[plain_text(cell) for cell in row] for row in rows]
     widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
     room = console().width
@@ -109,6 +112,11 @@ def put(table: "rich.table.Table") -> None:
     """Prints a table; it may become wider than the window, but no digit is cut off."""
     wide = console(width=10_000)
     console(width=max(console().width, wide.measure(table).maximum)).print(table)
+
+
+def heading(text: object) -> None:
+    """Prints the title of a part of the output."""
+    console().print(plain_text(text), style="bold")
 
 
 def line(text: object, style: str = "") -> None:

@@ -1,7 +1,6 @@
 """`owkg audit`: which comparisons of systems hold although many true answers are missing."""
 
 import json
-from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,16 +21,18 @@ from owkg.cli.options import (
     names_given,
     split_list,
 )
-from owkg.cli.output import cell, show, write_csv, written_together, wrote
+from owkg.cli.output import show, write_csv, written_together, wrote
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
-from owkg.terminal.tables import line, p_value, printed, probability_range
+from owkg.terminal.tables import heading, line, p_value, printed, probability_range
 
 if TYPE_CHECKING:
     from owkg.auditing import Audit
 
 # Largest number of pairs in the table; if there are more, only neighbours in the ranking are shown.
 _PAIRS = 15
+# Sparsities in the table, if none is stated.
+_SPARSITIES = (0.2, 0.4, 0.6)
 # Draws of the randomisation test.
 _DRAWS = 10_000
 
@@ -126,7 +127,7 @@ def audit(
         owkg audit transe.parquet complex.parquet
         owkg audit transe.parquet complex.parquet --kg data/fb15k237 --lists transe.run.gz --lists
             complex.run.gz --out audited
-        owkg audit transe.parquet complex.parquet --sparsity 0.5,0.7 --report audit.html
+        owkg audit transe.parquet complex.parquet --sparsity 0.2,0.4 --report audit.html
         owkg audit a.run b.run --qrels test.qrels --format json
     """
     from owkg.auditing import audit as audited
@@ -193,7 +194,7 @@ def audit(
     if form is Format.JSON:
         show(form, found.payload())
     else:
-        _show(found, test)
+        _show(found)
 
 
 def _range(name: str, text: str | None) -> float | list[float] | None:
@@ -228,60 +229,45 @@ def _write(found: "Audit", out: Path) -> None:
             earlier.unlink()
 
 
-def _show(found: "Audit", test: str) -> None:
-    """Prints the verdicts and the assumptions."""
+def _show(found: "Audit") -> None:
+    """Prints the values, the pairs with their verdicts, and the assumptions."""
     import polars as pl
 
     from owkg.auditing.result import metric_name
+    from owkg.report import words
 
+    ready = words.prepared(found)
     assumed = found.assumptions
     stated = assumed["sparsity"] is not None
-    independent = assumed["correlation"] is None
-    given = " if independent" if independent else ""
-    for (metric, average), models in found.models.group_by("metric", "average", maintain_order=True):
+    given = ", if independent" if assumed["correlation"] is None else ""
+    keys = ready.models.select("place", "metric", "average").unique(maintain_order=True)
+    for place, metric, average in keys.iter_rows():
+        models = ready.models.filter(place=place)
         rows = [
             [row["model"], _interval(row["value"], row["ci_low"], row["ci_high"])]
-            + [
-                _interval(row[key], row[f"{key}_low"], row[f"{key}_high"])
-                for key in ("strength", "full")
-                if stated
-            ]
+            + [_interval(row["full"], row["full_low"], row["full_high"])] * stated
             for row in models.iter_rows(named=True)
         ]
-        heads = ["model", metric, *(["strength", f"full-test {metric}{given}"] if stated else [])]
-        printed(f"{metric_name(metric, average)}, mean over {average}", heads, rows)
+        name = metric_name(metric, average)
+        heads = ["model", f"known answers: {metric}", *[f"full test: {metric}{given}"] * stated]
+        printed(f"{name}, mean over {average}", heads, rows)
         if not stated:
-            grid = found.grid.filter(metric=metric, average=average)
-            some = grid.filter(grid["sparsity"].is_in([0.0, 0.2, 0.5, 0.8]))
-            wide = some.pivot("sparsity", index="model", values="full", maintain_order=True)
-            cells = [[row[0], *(cell(x, ".3f") for x in row[1:])] for row in wide.iter_rows()]
-            title = f"full-test {metric_name(metric, average)} by assumed sparsity"
-            title += ", if missing and retrieved are independent" if independent else ""
-            printed(title, ["model", *wide.columns[1:]], cells)
-        pairs = found.pairs.filter(metric=metric, average=average)
-        order = models["model"].to_list()
-        if len(pairs) > _PAIRS:
-            next_to = set(pairwise(order))
-            pairs = pairs.filter(
-                [pair in next_to for pair in zip(pairs["first"], pairs["second"], strict=True)]
-            )
-        # If no sparsity is possible with a value, none can break an order.
-        possible = found.grid.filter(pl.col("sparsity") > 0, pl.col("full").is_not_null(), metric=metric)
-        told = set(possible.filter(average=average)["model"])
-        out_of = dict(models.select("model", pl.col("refuted").fill_null(0.0)).iter_rows())
-        rows = [
-            _pair(row, test, stated, "none" if {row["first"], row["second"]} <= told else "-", out_of)
-            for row in pairs.iter_rows(named=True)
-        ]
-        heads = ["pair", "difference", "p", "breakdown", "share"]
-        heads += [f"P(better){given}"] if stated else []
-        printed(
-            "pairs: is the first system better than the second?",
-            [*heads, "breaks at sparsity", "at correlation", "queries needed", "verdict"],
-            rows,
-        )
-        if len(pairs) < len(found.pairs.filter(metric=metric, average=average)):
-            line("(only neighbours in the ranking; --out and --format json contain all pairs)", "dim")
+            grid = ready.grid.filter(pl.col("sparsity").is_in(_SPARSITIES), place=place)
+            by_model = grid.partition_by("model", as_dict=True, maintain_order=True)
+            cells = [
+                [
+                    model,
+                    *(
+                        _interval(*row, digits=3)
+                        for row in own.select("full", "full_low", "full_high").rows()
+                    ),
+                ]
+                for (model,), own in by_model.items()
+            ]
+            title = f"full-test {name} that each sparsity would imply"
+            title += ", if missing and retrieved are independent" * bool(given)
+            printed(title, ["model", *(f"sparsity {x:g}" for x in _SPARSITIES)], cells)
+        _show_pairs(ready, place, name, given)
     if len(found.judged):
         every = found.judged.filter(found.judged["side"].is_null())
         columns = {"sparsity": "sparsity", "test_strength": "known retrieved"}
@@ -305,52 +291,56 @@ def _show(found: "Audit", test: str) -> None:
             "owkg pool RUN... --kg KG --depth DEPTH --draw queries:50, then owkg estimate --pool",
             "dim",
         )
-    least = assumed["sparsity_at_least"]
-    sparsity = _limits(assumed["sparsity"]) if least is None else f"at least {least:.3f}, no upper end"
-    line(f"sparsity: {sparsity}", "dim")
-    taken = ", assumed to be 0" * independent
-    line(f"correlation: {_limits(assumed['correlation'])}{taken}", "dim")
-    rates = f"{_limits(assumed['unevenness'])} ({assumed['unevenness_from']})"
-    line(f"unevenness of missing rates: {rates}", "dim")
+    heading("these verdicts assume")
+    for name, text in words.assumed(assumed):
+        line(f"  {name.lower()}: {text}", "dim")
     for text in assumed["notes"]:
-        line(text, "dim")
+        line(f"  {text}", "dim")
 
 
-def _pair(row: dict[str, Any], test: str, stated: bool, absent: str, refuted: dict[str, float]) -> list[str]:
-    from owkg.auditing.result import verdict_in_words
+def _show_pairs(ready: "Audit", place: int, name: str, given: str) -> None:
+    """Prints the pairs by one metric of a prepared audit, then their verdicts with the reasons."""
+    from owkg.report import answer, words
 
-    if row["certified"] is None:
-        facts = "none reverse it"
-    else:
-        shown = row["demonstrated"]
-        facts = f"{row['certified']:,} to {'?' if shown is None else f'{shown:,}'}"
-        if row["difference"] == 0:
-            facts = "0"
-    order = "=" if row["difference"] == 0 else ">"
-    p = p_value(row["p_value"], _DRAWS if test == "randomisation" else None)
-    cells = [f"{row['first']} {order} {row['second']}", f"{row['difference']:+.4f}", p, facts]
-    cells.append(cell(row["share"], ".3f"))
-    if stated:
-        low, high = row["probability_low"], row["probability_high"]
-        cells.append("impossible" if low is None else probability_range(low, high))
-    queries = row["required_queries"]
-    cells += [
-        absent if row[key] is None else f"{row[key]:.3f}"
-        for key in ("breakdown_sparsity", "breakdown_correlation")
+    pairs = every = ready.pairs.filter(place=place)
+    if len(pairs) > _PAIRS:
+        next_to = set(pairwise(ready.models.filter(place=place)["model"]))
+        pairs = pairs.filter([pair in next_to for pair in zip(pairs["first"], pairs["second"], strict=True)])
+    stated, level = ready.assumptions["sparsity"] is not None, ready.assumptions["level"]
+    draws = _DRAWS if ready.assumptions["test"] == "randomisation" else None
+    called = [
+        f"{row['first']} {'=' if row['difference'] == 0 else '>'} {row['second']}" for row in pairs.to_dicts()
     ]
-    told = verdict_in_words(row["verdict"], max(refuted[row["first"]], refuted[row["second"]]))
-    return [*cells, "-" if queries is None else f"{queries:,.0f}", told]
+    rows = [
+        [pair, f"{row['difference']:+.4f}", p_value(row["p_value"], draws)]
+        + [_probabilities(row)] * stated
+        + [_point(row["breakdown_sparsity"]), words.reversing(row), _point(row["breakdown_correlation"])]
+        for pair, row in zip(called, pairs.to_dicts(), strict=True)
+    ]
+    heads = ["pair", "difference", "p", *[f"P(better){given.replace(' ', chr(10), 1)}"] * stated]
+    heads += ["not sure\nfrom sparsity", "missing\nto reverse", "equal at\ncorrelation gap"]
+    printed(f"is the first model better than the second? ({name})", heads, rows)
+    heading("verdicts")
+    for pair, row in zip(called, pairs.to_dicts(), strict=True):
+        line(f"  {pair}: {words.verdict(row)}. {answer.reason(row, level)}")
+    if len(pairs) < len(every):
+        line("(only neighbours in the ranking; --out and --format json contain all pairs)", "dim")
+    line("")
 
 
-def _limits(stated: dict[str, Sequence[float]] | Sequence[float] | None) -> str:
-    """Stated range as text, or the range of each system."""
-    if isinstance(stated, dict):
-        return "; ".join(f"{name} {_limits(own)}" for name, own in stated.items())
-    return "not stated" if stated is None else f"{stated[0]:.3g} to {stated[1]:.3g}"
+def _probabilities(row: dict[str, Any]) -> str:
+    low, high = row["probability_low"], row["probability_high"]
+    return "impossible" if low is None else probability_range(low, high)
 
 
-def _interval(value: float | None, low: float | None, high: float | None) -> str:
-    shown = "-" if value is None else f"{value:.4f}"
-    if low is not None and high is None:
-        return f"{shown} [{low:.4f}, ...)"
-    return shown if low is None or high is None else f"{shown} [{low:.4f}, {high:.4f}]"
+def _point(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
+
+
+def _interval(value: float | None, low: float | None, high: float | None, digits: int = 4) -> str:
+    if value is None:
+        return "impossible"
+    if low is None:
+        return f"{value:.{digits}f}"
+    upper = "...)" if high is None else f"{high:.{digits}f}]"
+    return f"{value:.{digits}f} [{low:.{digits}f}, {upper}"
