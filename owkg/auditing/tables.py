@@ -498,8 +498,8 @@ def _verdicts(pairs: pl.DataFrame, box: Box, known: int, ci: float, judged: int 
         elif significant and low is not None and low >= ci:
             found.append(holds)
         else:
-            unstated = significant and low is None and box.sparsity is None
-            other = result.UNSTATED if unstated else result.OPEN
+            unstated = box.sparsity is None and box.found is None
+            other = result.UNSTATED if significant and unstated else result.OPEN
             found.append(result.JUDGE_FIRST if row["demonstrated"] else other)
     return found
 

@@ -107,7 +107,7 @@ def test_nothing_stated_nothing_claimed():
     assert one.pairs["probability_low"].null_count() == 1
     assert one.assumptions["sparsity"] is None
     assert one.grid["sparsity"].unique().sort().to_list() == pytest.approx(np.arange(0, 0.95, 0.1).tolist())
-    assert "No sparsity is stated" in " ".join(one.assumptions["notes"])
+    assert one.pairs["verdict"].to_list() == [result.UNSTATED]
 
 
 def test_a_model_of_known_strength():
@@ -313,12 +313,13 @@ CONDITIONAL += [result.HOLDS_IF_FOUND, result.HOLDS_IF_FOUND_AND_INDEPENDENT]
     [
         ({"certified": None}, [result.HOLDS] * 5),
         # At most 43 of 143 are missing, if that is stated.
-        ({"certified": 60}, [result.HOLDS] * 2 + [result.OPEN] * 3),
+        ({"certified": 60}, [result.HOLDS] * 2 + [result.OPEN] * 2 + [result.UNSTATED]),
         (SURE, CONDITIONAL),
         (TURNS, [result.REVERSED_IN_RANGE, result.REVERSED_IF_INDEPENDENT, result.OPEN, result.OPEN]),
         (SURE | {"p_value": 0.2}, [result.OPEN] * 5),
         (UNSURE, [result.OPEN] * 4),
         (UNSURE | {"demonstrated": 50}, [result.JUDGE_FIRST] * 4),
+        ({}, [result.OPEN] * 4 + [result.UNSTATED]),
         ({"demonstrated": 50}, [result.JUDGE_FIRST] * 5),
         ({"certified": None, "p_value": 0.5}, [result.OPEN] * 5),
         ({"certified": None, "p_value": 0.0, "ci_low": -0.1}, [result.OPEN] * 5),
@@ -621,7 +622,6 @@ def test_averages_count_once_and_borrowed_errors_are_noted():
     notes = " ".join(one.assumptions["notes"])
     assert "hits@3: hits@1" in notes
     assert "mrr: mrr" not in notes
-    assert "sparsity of 0.95 and a correlation of 0.6" in notes
     same = audit(SYSTEMS, ["p-mrr@0.5", "p-mrr@1"], test="t").assumptions["notes"]
     assert not any("not calibrated" in note for note in same)
 

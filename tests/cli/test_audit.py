@@ -28,16 +28,17 @@ def test_the_table(call, done):
     for said in (
         "oracle > frequency",
         "P(better)",
-        "full-test mrr",
+        "full test: mrr, if independent",
+        "verdicts",
         "sparsity: 0.2 to 0.4",
         "correlation: not",
     ):
         assert said in out
     code, out, _ = call("audit", *TWO, "--metric", "mrr", "--test", "t")
     assert code == 0
-    assert "full-test mrr by assumed sparsity" in out
+    assert "full-test mrr that each sparsity would imply" in out
     assert "P(better)" not in out
-    assert "No sparsity is stated, so owkg claims no full-test metric" in " ".join(out.split())
+    assert "sparsity: not stated, so owkg claims no full-test metric" in " ".join(out.split())
 
 
 def test_json_is_what_the_library_gives(call):

@@ -104,14 +104,12 @@ def test_names_are_escaped_everywhere(text, page, names):
 
 def test_the_answer_counts_the_verdicts_and_has_a_step_for_each_neighbour(page, text, audit, names):
     said = page.sections["answer"]
-    told = (
-        "1 of 3 comparisons holds under your assumptions, 1 is reversed on the complete test, 1 is undecided."
-    )
+    told = "1 of 3 comparisons holds under your assumptions, 1 is reversed on the complete test, 1 is open."
     assert [f"By {label}, {told}" in said for label in ("mrr", "hits@10")] == [True, True]
     links = re.findall(r'class="link (\w+)" data-link=(\d+)><b>(\w+)</b>', text)
     assert links == [(kind, at, kind) for kind, at in zip(["reversed", "holds"] * 2, "0235", strict=True)]
     assert said.count("ComplEx is better with probability 0.610 to 0.970.") == 2
-    assert said.count(f"Models further apart: ComplEx over {names[2]} (undecided).") == 2
+    assert said.count(f"Models further apart: ComplEx over {names[2]} (open).") == 2
 
 
 def test_assumptions_are_told_once(page, audit):
@@ -179,8 +177,8 @@ def test_power_and_breakdown_are_the_frames(page, audit, names):
     whole = audit.power["wrong_order"].to_numpy().reshape(len(rows), -1)
     assert values == pytest.approx(whole[:, [every.index(count) for count in queries]], abs=5e-5)
     assert np.array(json.loads(page.scripts[0])["power"]) == pytest.approx(whole, abs=5e-6)
-    head, *rows = table(page, "Answers that reverse the order")
-    assert head == ["metric", "first", "second", "certified", "demonstrated", "share"]
+    head, *rows = table(page, "Missing answers that reverse the order")
+    assert head == ["metric", "first", "second", "at least", "set found", "share"]
     assert [row[3] for row in rows] == ["34", "0", "none reverses it"] * 2
     assert [row[4] for row in rows] == ["51", "none found", "none found"] * 2
     head, *rows = table(page, "Answers that would reverse")

@@ -9,7 +9,7 @@ import pytest
 
 import owkg.report
 from owkg import report
-from owkg.auditing.result import HOLDS_IF_FOUND_AND_INDEPENDENT, JUDGE_FIRST, OPEN, VERDICTS
+from owkg.auditing.result import HOLDS_IF_FOUND_AND_INDEPENDENT, JUDGE_FIRST, OPEN, UNSTATED, VERDICTS
 from owkg.errors import ArgumentError
 from owkg.report import answer, words
 
@@ -42,14 +42,12 @@ def test_markdown_holds_the_frames(audit):
         assert read == pytest.approx([own["value"], own["ci_low"], own["ci_high"]], abs=5e-5)
     verdicts = [row[-1] for row in pairs[2:]]
     assert verdicts == [verdict or "no verdict" for verdict in audit.pairs["verdict"]]
-    at = pairs[0].index("certified")
-    assert [row[at] for row in pairs[2:5]] == ["34", "0", "none reverses it"]
+    at = pairs[0].index("missing to reverse")
+    assert [row[at] for row in pairs[2:5]] == ["34 to 51", "at least 0", "none reverse it"]
 
 
 def test_markdown_begins_with_the_answer(audit):
-    told = (
-        "1 of 3 comparisons holds under your assumptions, 1 is reversed on the complete test, 1 is undecided."
-    )
+    told = "1 of 3 comparisons holds under your assumptions, 1 is reversed on the complete test, 1 is open."
     assert report.markdown(audit).startswith(f"By mrr, {told}\n\nBy hits@10, {told}\n")
 
 
@@ -84,7 +82,7 @@ def test_captions_say_what_the_numbers_rest_on(audit):
 
 def test_a_list_of_worlds_is_counted_where_it_would_be_long(make):
     text = report.markdown(make(calibration=["one world", "another"]))
-    assert "calibrated on 2 groups of closed worlds, which the protocol names" in text
+    assert "with errors measured on 2 groups of simulated worlds of families" in text
     assert "another" in report.html(make(calibration=["one world", "another"]))
 
 
@@ -151,6 +149,7 @@ def test_two_averages_are_two_metrics(make):
 
 def row_of(**values):
     names = {"first": "A", "second": "B", "certified": 34, "demonstrated": 51, "verdict": None}
+    names |= {"required_queries": 5678.0, "breakdown_sparsity": 0.25}
     names |= {"p_value": 0.01, "ci_low": 0.1}
     return names | {"probability_low": 0.6, "probability_high": 0.9} | values
 
@@ -165,22 +164,24 @@ def test_a_verdict_comes_with_its_reason():
     assert line(VERDICTS[1]) == "A is better on the complete test with probability 0.600 to 0.900."
     assert line(VERDICTS[2]).startswith("B is ahead on the complete test: A is better with")
     assert line(VERDICTS[4]).startswith("B is ahead on the complete test if missing and retrieved")
-    assert line(VERDICTS[3]) == "A stays ahead if missing and retrieved answers are independent."
+    better = "A is better on the complete test with probability 0.600 to 0.900"
+    assert line(VERDICTS[3]) == f"If missing and retrieved answers are independent, {better}."
+    assert answer.reason(row_of(verdict=VERDICTS[3]), 0.95) == f"Then {better}."
     if_found = "no more answers are missing than judging found"
-    assert line(HOLDS_IF_FOUND_AND_INDEPENDENT).startswith(f"A stays ahead if {if_found} and missing")
-    assert (
-        line(OPEN, demonstrated=None) == "A is better on the complete test with probability 0.600 to 0.900."
-    )
-    assert "do not show the difference (p = 0.2000)" in line(OPEN, p_value=0.2)
-    assert "(p <\u00a00.0002)" in line(OPEN, p_value=0.0001, ci_low=-0.1)
+    assert line(HOLDS_IF_FOUND_AND_INDEPENDENT).startswith(f"If {if_found} and missing")
+    assert line(OPEN, demonstrated=None) == f"{better}, which is below 0.95."
+    assert line(OPEN, probability_high=0.96).endswith("which is below 0.95 in part of the range.")
+    assert "do not show the difference (p = 0.2000; about 5,678 would" in line(OPEN, p_value=0.2)
+    assert line(UNSTATED, probability_low=None) == "The order is not sure from a sparsity of 0.250."
+    assert "(p <\u00a00.0002" in line(OPEN, p_value=0.0001, ci_low=-0.1)
     assert line(JUDGE_FIRST).endswith("and 51 answers that owkg names would reverse the order.")
     assert line(None) == "There is no verdict on this pair."
 
 
 def test_the_answer_of_one_comparison_and_of_none():
-    assert answer.answer("mrr", [OPEN]) == "By mrr, the only comparison is undecided."
+    assert answer.answer("mrr", [OPEN]) == "By mrr, the only comparison is open."
     assert answer.answer("mrr", []) == "By mrr, there is nothing to compare."
-    assert answer.answer("mrr", [OPEN, OPEN]) == "By mrr, 2 of 2 comparisons are undecided."
+    assert answer.answer("mrr", [OPEN, OPEN]) == "By mrr, 2 of 2 comparisons are open."
 
 
 def test_judged_labels_are_two_counts():
@@ -193,9 +194,10 @@ def test_a_lower_bound_is_no_range(audit):
     said = audit.assumptions | {"sparsity": None, "correlation": None, "sparsity_at_least": 0.3}
     said |= {"sparsity_from": "judgements of a pool", "design": "pool"}
     told = dict(words.assumed(said))
-    lower = "A sparsity of at least 0.3, with no upper end (judgements of a pool)."
-    assert told["Missing answers"] == lower
-    assert "a correlation of 0 (none is stated:" in f"a{told['Missing and retrieved'][1:]}"
+    assert told["Sparsity"].startswith(
+        "at least 0.3 (judgements of a pool), with no upper end, so owkg claims"
+    )
+    assert told["Correlation"].startswith("not stated: 0 is assumed")
     rests = words.rests(words.prepared(replace(audit, assumptions=said)))
     assert "judging shows no more than that it is at least 0.3" in rests["models"]
     assert "they give no correlation" in rests["judged"]

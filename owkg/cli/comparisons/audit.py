@@ -291,6 +291,7 @@ def _show(found: "Audit") -> None:
             "owkg pool RUN... --kg KG --depth DEPTH --draw queries:50, then owkg estimate --pool",
             "dim",
         )
+    line("") if len(found.plans) or len(found.judged) else None
     heading("these verdicts assume")
     for name, text in words.assumed(assumed):
         line(f"  {name.lower()}: {text}", "dim")
