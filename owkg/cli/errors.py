@@ -152,6 +152,9 @@ def _of_typer(error: Any) -> str:
         near = _meant(wrong, [flag for one in error.ctx.command.params for flag in one.opts])
         return f"No such option: {wrong}" + (f"; did you mean {' or '.join(near)}?" if near else "")
     message = error.format_message() if hasattr(error, "format_message") else str(error)
+    about = getattr(getattr(error, "param", None), "help", None)
+    if about and message.startswith("Missing "):  # say what it is, and where it comes from
+        message = f"{message.removesuffix('.')}: {' '.join(about.split())}"
     for word, ours in _WORDS.items():
         message = message.replace(word, ours)
     details = getattr(error.__cause__, "errors", None)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from owkg.errors import ArgumentError
-from owkg.files.storage import checksum, checksums, read_metadata
+from owkg.files.storage import METADATA_FILE, checksum, checksums, read_metadata
 from owkg.ir import POOLED
 from owkg.judge.qrels import merged, read_judgements
 from owkg.judge.runs import read_runs
@@ -110,6 +110,8 @@ def read_back(
 
 def pool_card(folder: Path) -> dict[str, Any]:
     """Metadata of a pool; raises ValueError if the folder is not a pool."""
+    if not (folder / METADATA_FILE).is_file():
+        raise ArgumentError("pool", f"must be a folder that owkg pool wrote, got {folder}.")
     card = read_metadata(folder)
     if (made_by := card.get("made_by")) != MADE_BY:
         raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got a folder by {made_by!r}.")

@@ -154,7 +154,7 @@ def test_what_cannot_join(campaign, drawn, tmp_path):
     refused("`runs` must be left out if the truth judged the whole pool", other, pool=closed)
     plain = tmp_path / "plain"
     plain.mkdir()
-    refused("holds no metadata.json", other, pool=plain)
+    refused("must be a folder that owkg pool wrote", other, pool=plain)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

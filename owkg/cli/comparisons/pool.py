@@ -248,6 +248,10 @@ def pool(
         )
         given.refuse(["judged"], "has no effect without --pool")
         out = Path()
+    if not runs and not reading.read:
+        raise ValueError(
+            "RUN is missing: name ranked lists, as owkg rank --lists writes them, or a sheet to --read."
+        )
     if out is None:
         raise ValueError("`out` must name the folder or file to write.")
     if reading.read:
@@ -263,8 +267,6 @@ def pool(
         given.refuse(["strata", "for_", "below_depth"], "has no effect without --draw")
     else:
         given.refuse(["budget", "sampled"], "has no effect with --draw, which draws its own sample")
-    if not runs:
-        raise ValueError("RUN is missing: name at least one run, or a sheet to --read.")
     how.require(kg)
     if depth is None:
         raise ValueError("`depth` must be given to make a pool.")
@@ -272,7 +274,7 @@ def pool(
         given.refuse(["closed_world", "covered"], "needs --truth")
     if min_share is not None and "type" not in (rule or []):
         raise ValueError("`min_share` has no effect without --rule type.")
-    systems = named_files(runs, name)
+    systems = named_files(runs or [], name)
     from owkg.pools.folder import write_pool
     from owkg.pools.front import METRICS
 
