@@ -182,12 +182,13 @@ def _sparsity(
         across: Any = panel.get_xaxis_transform()
         panel.text(
             broken,
-            0.02,
-            f" not sure from {broken:.2f}",
+            0.98,
+            f"not sure from {broken:.2f} ",
             transform=across,
             fontsize=7.5,
             rotation=90,
             ha="right",
+            va="top",
         )
     panel.set(xlabel="sparsity: share of the answers that is missing", ylabel=f"{metric}, complete test")
     panel.set_title("Which value does each sparsity imply?", loc="left")

@@ -272,7 +272,7 @@
   // Rows by a column: numbers by their size, then words; again for the other way round.
   const sorted = document.querySelector("#table-pairs");
   const key = (row, i) => {
-    const text = row.cells[i].textContent, found = /^[<>]?\s?(-?[\d.,]+(?:e[+-]\d+)?)/.exec(text);
+    const text = row.cells[i].textContent, found = /^(?:[<>]|at least)?\s?(-?[\d.,]+(?:e[+-]\d+)?)/.exec(text);
     return found ? Number(found[1].replaceAll(",", "")) : text === "–" ? "" : text;
   };
   for (const [i, head] of [...(sorted ? sorted.tHead.rows[0].cells : [])].entries()) {

@@ -353,7 +353,7 @@ def test_other_assumptions_follow_the_rules_of_the_audit(opened, make, tmp_path)
             links = shown.page.locator(".card:not([hidden]) .link b").all_text_contents()
             assert links == [kinds[pair] for pair in pairwise(order)], (sparsity, correlation)
             seen |= set(links)
-    assert seen == {"holds", "reversed", "undecided"}
+    assert seen == {"holds", "reversed", "open"}
 
 
 def test_the_cross_rewrites_one_sentence(opened, audit, names):
@@ -388,12 +388,12 @@ def test_pairs_are_sorted_by_a_column(opened):
             "#table-pairs tbody tr:not([hidden])", f"(rows) => rows.map((row) => row.cells[{i}].innerText)"
         )
 
-    button = shown.page.locator("#table-pairs th:nth-child(6) button")
+    button = shown.page.locator("#table-pairs th:nth-child(9) button")
     button.press("Enter")
-    assert column(5) == ["0", "34", "none reverses it"]
+    assert column(8) == ["at least 0", "34 to 51", "none reverse it"]
     button.press("Enter")
-    assert column(5) == ["none reverses it", "34", "0"]
-    assert shown.page.get_attribute("#table-pairs th:nth-child(6)", "aria-sort") == "descending"
+    assert column(8) == ["none reverse it", "34 to 51", "at least 0"]
+    assert shown.page.get_attribute("#table-pairs th:nth-child(9)", "aria-sort") == "descending"
 
 
 def test_a_figure_is_saved_with_its_colours(opened, tmp_path):
