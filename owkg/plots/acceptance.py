@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SEEN, _WANTED = COLOURS[0], COLOURS[1]
 _STATES = {"accepted": COLOURS[2], "open": "0.45", "refused": COLOURS[1]}
 _RELATIONS = 40  # most relations that are drawn
-_FEWEST = 60  # judgements on the axis of a test that has just begun
+_FEWEST = 48  # judgements on the axis of a test that has just begun
 _AHEAD = 1.25  # of the axis beyond the judgements made so far
 _PER_ROW, _LEAST = 0.24, 1.3  # inches
 
@@ -55,18 +55,19 @@ def _of_set(found: "Accepted") -> "matplotlib.figure.Figure":
     wrong = np.cumsum(judged["label"].to_numpy() == 0)
     turns = np.arange(len(wrong) + 1)
     allowed = allowed_errors(found.precision, size)
-    most = min(size, max(_FEWEST, int(np.ceil(_AHEAD * len(wrong)))))
+    # A decision is made within few judgements; plans beyond `MOST` would take long.
+    limits = boundary(size, found.precision, level=found.level, most=MOST)
+    after = np.arange(1, len(limits) + 1)
+    first = int(after[limits >= 0].min(initial=len(limits)))
+    most = min(size, int(np.ceil(_AHEAD * max(_FEWEST, first, len(wrong)))))
     with figure(1, 2, (7.6, 3.3)) as (fig, (left, right)):
-        # A decision is made within few judgements; plans beyond `MOST` would take long.
-        limits = boundary(size, found.precision, level=found.level, most=min(most, MOST))
-        after = np.arange(1, len(limits) + 1)
         reached = limits >= 0
         left.fill_between(
-            after, -1, limits, where=reached, step="pre", color=_STATES["accepted"], alpha=0.2, lw=0,
-            label="accepted",
+            after, -1, limits, where=reached, step="post", color=_STATES["accepted"], alpha=0.2, lw=0,
+            label="enough to accept",
         )  # fmt: skip
         left.step(turns, np.append(0, wrong), where="post", color=_SEEN, lw=1.5, label="wrong predictions")
-        highest = max(int(limits.max(initial=0)), found.errors, 3)
+        highest = max(int(limits[:most].max(initial=0)), found.errors, 3)
         if allowed + 1 <= 1.3 * highest:
             left.axhline(allowed + 1, color=_STATES["refused"], lw=1.2, ls="--", label="refused")
             highest = max(highest, allowed + 1)
@@ -132,7 +133,7 @@ def _of_relations(found: "Accepted", table: pl.DataFrame) -> "matplotlib.figure.
         panel.grid(axis="y", visible=False)
         shown = "" if len(names) == len(table) else f", the {len(names)} with most predictions"
         _headed(fig, found, f"{len(table):,} relations{shown}")
-        legend_below(fig)
+        legend_below(fig, columns=4)
         return fig
 
 
@@ -142,7 +143,9 @@ def _wanted(panel: "matplotlib.axes.Axes", precision: float, way: str) -> None:
 
 
 def _headed(fig: "matplotlib.figure.Figure", found: "Accepted", what: str) -> None:
-    judged = f"{found.errors:,} of {found.judged:,} judged are wrong"
+    judged = (
+        f"{found.errors:,} of {found.judged:,} judged are wrong" if found.judged else "none is judged yet"
+    )
     fig.suptitle(f"{found.state.capitalize()}: {what}; {judged}", fontsize=9.5)
 
 

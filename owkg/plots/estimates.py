@@ -7,7 +7,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.plots.figure import figure, legend_below
+from owkg.plots.figure import figure, legend_below, panel_grid
 from owkg.plots.values import draw_intervals
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from owkg.estimation.estimate import Estimate
 
-_COLUMNS = 3  # metrics side by side
 _PAIRS = 15  # most pairs of systems that are all drawn
 _DIFFERENCES = ", differences"
 _PER_ROW, _LEAST = 0.27, 0.95  # inches
@@ -56,8 +55,7 @@ def estimate_figure(
         for rows, more in ((values.filter(wanted), ""), (pairs.filter(wanted), _DIFFERENCES))
         if len(rows)
     ]
-    columns = min(len(chosen), _COLUMNS)
-    blocks = -(-len(chosen) // columns)
+    blocks, columns = panel_grid(len(chosen))
     heights = [_LEAST + _PER_ROW * len(names) for _, names, _ in parts] * blocks
     widest = max(len(name) for _, names, _ in parts for name in names)
     size = (max(4.2, 2.6 * columns + 0.5 + 0.07 * widest), sum(heights) + 0.3)
@@ -128,3 +126,4 @@ def _draw(rows: pl.DataFrame, labels: list[str], panel: "matplotlib.axes.Axes") 
         rows = rows.filter(pl.col("ci_low").is_not_null())
     draw_intervals(rows, "name", labels, panel)
     panel.tick_params(labelsize=8)
+    panel.locator_params(axis="x", nbins=5)

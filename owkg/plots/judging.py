@@ -32,6 +32,7 @@ _TAU = (-1.0, 1.0)
 _OLD = {"full": "first", "sparse": "second"}
 _ENDS = ("_lower", "_upper")
 _COEFFICIENTS = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}
+_BANDS = 4  # most metrics with bands in one panel
 _MANY = 4  # panels; more panels are smaller, in two rows
 
 
@@ -62,9 +63,9 @@ def stability_figure(
 ) -> "matplotlib.figure.Figure":
     """Agreement of rankings by a share of the queries with the ranking by all, a line for each metric.
 
-    Lines are means over the draws. A band around each line lies between the smallest and the largest quantile
-    of the result, by default between the 2.5 and 97.5 % quantiles. A line has a gap where a metric ties all
-    systems on every draw.
+    Lines are means over the draws. For up to four metrics, a band around each line lies between the smallest
+    and the largest quantile of the result, by default between the 2.5 and 97.5 % quantiles. A line has a gap
+    where a metric ties all systems on every draw.
 
     Args:
         found: result of `owkg.judge.stability` or `owkg.judge.stability_by_triple`.
@@ -81,8 +82,8 @@ def stability_figure(
     """
     chosen = found.metrics if metrics is None else checks.some_of("metrics", metrics, found.metrics, least=1)
     columns: dict[str, np.ndarray] = {"mean": found.mean}
-    title = ""
-    if len(found.at) > 1:
+    title = "mean over the draws"
+    if len(found.at) > 1 and len(chosen) <= _BANDS:
         least, most = int(np.argmin(found.at)), int(np.argmax(found.at))
         columns |= {"lower": found.quantiles[least], "upper": found.quantiles[most]}
         title = f"mean, and {100 * found.at[least]:g} to {100 * found.at[most]:g} % quantiles"

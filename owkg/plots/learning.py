@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _Path = pl.DataFrame | StrPath
 _METRIC = "mrr"
+_MEAN = COLOURS[-1]
 _VALID = "valid_"
 _STYLES = ("-", "--", ":", "-.")
 
@@ -65,14 +66,15 @@ def learning_curves(
     drawn = _validated(runs, metric or chosen)
     columns = ["loss", *([drawn] if drawn else [])]
     several, averaged = len(runs) > 1, of_seeds if mean is None else mean
+    colours = [colour for colour in COLOURS if not averaged or colour != _MEAN]
     size = (3.6 + 3.4 * (len(columns) - 1) + 1.2 * several, max(3.0, 0.8 + 0.18 * len(runs)))
     with figure(1, len(columns), size, squeeze=False) as (fig, axes):
         panels = list(axes.flat)
         for panel, column in zip(panels, columns, strict=True):
             for i, (name, path) in enumerate(runs.items()):
-                turn = i // len(COLOURS)
+                turn = i // len(colours)
                 look: dict[str, Any] = {
-                    "color": COLOURS[i % len(COLOURS)],
+                    "color": colours[i % len(colours)],
                     "ls": _STYLES[turn % len(_STYLES)],
                 }
                 look |= {"lw": 0.9, "alpha": 0.7} if averaged else {"lw": 1.3}
@@ -83,11 +85,12 @@ def learning_curves(
                     panel.plot(rows["epoch"], rows[column], label=name, **look)
             if averaged and several:
                 rows = _mean([path for path in runs.values() if column in path.columns], column)
-                panel.plot(rows["epoch"], rows[column], color="black", lw=2.2, label="mean")
+                panel.plot(rows["epoch"], rows[column], color=_MEAN, lw=2.2, label="mean")
             panel.set_ylabel(
                 "training loss" if column == "loss" else f"validation {column.removeprefix(_VALID)}"
             )
             panel.set_xlabel("epoch")
+            panel.locator_params(axis="x", integer=True)
             panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
         if drawn and not several and best is not None:
             _mark(next(iter(runs.values())), drawn, best, panels[1])
