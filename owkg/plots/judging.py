@@ -256,6 +256,7 @@ def _equal_axes(panel: "matplotlib.axes.Axes") -> None:
     low, high = float(ends.min()), float(ends.max())
     shown = [panel.dataLim.x0, panel.dataLim.y0]
     low = 0.0 if min(shown) >= 0 else low
+    high += 0.03 * (high - low)  # so that no marker is cut
     panel.axline((high, high), slope=1, color="0.6", lw=0.8, label="equal")
     panel.set(xlim=(low, high), ylim=(low, high), aspect="equal")
     panel.locator_params(nbins=5)

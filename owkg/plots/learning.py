@@ -115,9 +115,9 @@ def _runs(paths: "_Path | Mapping[str, _Path]") -> tuple[dict[str, pl.DataFrame]
     from owkg.train import run_config, run_path, seed_runs
 
     folder = checks.path("paths", paths)
-    seeds = seed_runs(folder) or {0: folder}
-    runs = {f"seed {seed}": run_path(run) for seed, run in seeds.items()}
-    return runs, run_config(next(iter(seeds.values()))).valid_metric, len(runs) > 1
+    named = {f"seed {seed}": run for seed, run in seed_runs(folder).items()} or {"": folder}
+    runs = {name: run_path(run) for name, run in named.items()}
+    return runs, run_config(next(iter(named.values()))).valid_metric, len(runs) > 1
 
 
 def _mean(paths: Sequence[pl.DataFrame], column: str) -> pl.DataFrame:
