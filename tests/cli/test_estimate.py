@@ -274,6 +274,12 @@ def test_estimates_and_acceptance_are_drawn(folder, truth_and_folder, call, done
     assert (code, "wrote new/rr.png" in err) == (0, True)
     assert (folder / "new" / "rr.png").read_bytes().startswith(b"\x89PNG")
 
+    done(*POOL, "--draw", "below:40", "--out", "deep", notes=True)
+    filled(truth, folder / "deep" / "sheet.tsv")
+    code, _, err = call("estimate", "--pool", "deep", "--figure", "deep.png")
+    assert (code, "deep.png is not drawn, because this design estimates no metric" in err) == (0, True)
+    assert not (folder / "deep.png").exists()
+
     line = ("accept", "m2.run", "--kg", "kg", "--precision", 0.2)
     for more in ((), ("--by", "relation"), ("--drawn", 20)):
         code, _, err = call(*line, "--size", 100, *more, "--figure", "accept.svg")

@@ -159,7 +159,7 @@ def estimate(
 
 
 def _figure(found: Any, path: Path) -> None:
-    """Draws the estimates; if none has an interval, a note says so."""
+    """Draws the estimates, or prints a note if the design gives none."""
     if found.metrics.is_empty() and not found.differences["ci_low"].count():
         noted_line(f"{path} is not drawn, because this design estimates no metric.")
         return
