@@ -92,6 +92,8 @@ def _chosen_pairs(
 ) -> pl.DataFrame:
     """Differences to draw; those of one system are turned so that it comes first."""
     if pairs.is_empty():
+        if against is not None:
+            raise ArgumentError("against", f"must be left out without differences, got {against!r}.")
         return pairs
     known = pl.concat([pairs["first"], pairs["second"]]).unique(maintain_order=True).to_list()
     if against is None:

@@ -105,6 +105,7 @@ def test_a_part_that_was_not_estimated_is_left_out():
     [
         (estimate(), {"metrics": "mr"}, "`metrics` must be of mrr, hits@10, got mr"),
         (estimate(), {"against": "x"}, "`against` must be one of m0, m1, m2, got 'x'"),
+        (estimate(1), {"against": "m0"}, "`against` must be left out without differences, got 'm0'"),
         (estimate(0), {}, "must have estimates of a metric, got none"),
     ],
 )
