@@ -12,6 +12,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,10 @@ STARTS = [
     ROOT / "docs" / "understand" / "audit.md",
     *(
         ROOT / "docs" / "how_to" / f"{name}.md"
-        for name in ("choose_sparsity", "published_numbers", "report_in_a_paper")
+        for name in ("choose_sparsity", "figures", "published_numbers", "report_in_a_paper")
     ),
 ]
+PYTHON = re.compile(r"```python\n(.*?)```", re.DOTALL)
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # What a trained model reads depends on the processor in its last digits; speed on everything.
 SECONDS = re.compile(r"in [\d.]+ s\b")
@@ -91,12 +93,22 @@ def test_commands_print_what_the_page_shows(page):
                     found, shown = NUMBERS.sub(" ", found), NUMBERS.sub(" ", shown)
                 assert found == shown or same(found, shown), line
                 seen += 1
+        if page.stem == "figures":
+            draws_all(page.read_text(encoding="utf-8"))
     assert seen
 
 
-def test_every_page_is_listed():
-    index = (ROOT / "docs" / "how_to" / "index.md").read_text(encoding="utf-8")
-    assert all(f"\ntasks/{page.stem}\n" in index for page in PAGES)
+def draws_all(text):
+    """Runs the Python of the page of figures; every picture that the page names is then there."""
+    with warnings.catch_warnings(action="ignore"):  # notes, which commands print
+        for source in PYTHON.findall(text):
+            exec(compile(source, "figures.md", "exec"), {})  # noqa: S102
+    starts = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    drawn = {Path(name) for name in re.findall(r"\b\w+\.(?:png|svg)\b", text)} - {Path("learning_curves.png")}
+    drawn |= {Path("compared").with_suffix(end) for end in starts}
+    assert len(drawn) == 12
+    for path in drawn:
+        assert path.read_bytes().startswith(starts[path.suffix]), path
 
 
 @pytest.mark.parametrize(

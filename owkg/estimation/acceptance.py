@@ -277,6 +277,26 @@ def lower_limit(
     return 1 - (_first(rejected, 1, size + 1) - 1) / size
 
 
+def lower_limits(size: int, errors: Int[np.ndarray, "judged"], needed: float) -> Float[np.ndarray, "judged"]:
+    """Lower confidence limit of the precision of a set after each judgement, as `lower_limit` at that time.
+
+    Args:
+        size: K, the number of candidates in the set.
+        errors: number of errors after 1, 2, ... judgements.
+        needed: value of the martingale that rejects, 1 / alpha.
+    """
+    judged = np.arange(1, len(errors) + 1)
+    # The smallest rejected number of errors at each judgement; the limit keeps the best one so far.
+    low, high = np.ones(len(errors), np.int64), np.full(len(errors), size + 1)
+    while (low < high).any():
+        middle = (low + high) // 2
+        rejected = evidence(size, np.minimum(middle, size), judged, errors) >= needed
+        rejected |= middle > size
+        low, high = np.where(rejected, low, np.minimum(middle + 1, high)), np.where(rejected, middle, high)
+    limits = np.maximum.accumulate(1 - (low - 1) / size) if len(errors) else np.empty(0)
+    return np.minimum(limits, (size - errors) / size)
+
+
 def boundary(
     size: int, precision: float, *, level: float = 0.95, most: int = MOST
 ) -> Int[np.ndarray, "judged"]:

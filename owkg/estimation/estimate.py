@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,9 @@ from owkg.estimation.proxy import joined_proxies
 from owkg.estimation.targets import Limits
 from owkg.estimation.two_phase import LEAST_EXPERT
 from owkg.estimation.unpooled import unpooled_bounds
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 LEAST_QUERIES = 10
 """Fewest judged queries from which anything is estimated."""
@@ -74,6 +77,17 @@ class Estimate(NamedTuple):
     unjudged: int
     looks: Looks
     notes: list[str]
+
+    def plot(
+        self, metrics: str | Sequence[str] | None = None, *, against: str | None = None
+    ) -> "matplotlib.figure.Figure":
+        """Figure of the values and the differences with their intervals, two panels for each metric.
+
+        Arguments and errors are the same as in `owkg.plots.estimate_figure`.
+        """
+        from owkg.plots.estimates import estimate_figure
+
+        return estimate_figure(self, metrics=metrics, against=against)
 
 
 def estimate(

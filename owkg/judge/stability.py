@@ -1,7 +1,7 @@
 """Data sensitivity: agreement between the rankings of systems on a part of the queries and on all."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,9 @@ from owkg.keys import Seed, checked_key, generator
 from owkg.metrics import Metric, Ties, part_of
 from owkg.ranks import RankTable
 from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
+
+if TYPE_CHECKING:
+    import matplotlib.figure
 
 # Number of entries of the subsets in memory at a time.
 _ENTRIES = 2**21
@@ -38,6 +41,7 @@ class Stability(NamedTuple):
         quantiles: quantiles over the draws, [quantiles, metrics, sizes].
         at: probabilities of the quantiles.
         unit: unit that is drawn, "query" or "triple".
+        coefficient: rank correlation, "tau", "tau-ap" or "spearman".
     """
 
     metrics: tuple[str, ...]
@@ -49,6 +53,16 @@ class Stability(NamedTuple):
     quantiles: Float64[np.ndarray, "quantiles metrics sizes"]
     at: tuple[float, ...]
     unit: str = "query"
+    coefficient: str = "tau"
+
+    def plot(self, metrics: str | Sequence[str] | None = None) -> "matplotlib.figure.Figure":
+        """Figure of the agreement by share of the queries or triples, a line for each metric.
+
+        Arguments and errors are the same as in `owkg.plots.stability_figure`.
+        """
+        from owkg.plots.judging import stability_figure
+
+        return stability_figure(self, metrics=metrics)
 
 
 def stability(
@@ -129,7 +143,8 @@ def stability(
         if on_progress is not None:
             on_progress(stop, draws)
     mean, deviation, spread = _described(tau, at)
-    return Stability(scores.metrics, shares, taken, tau, mean, deviation, spread, tuple(at.tolist()))
+    described = (mean, deviation, spread, tuple(at.tolist()))
+    return Stability(scores.metrics, shares, taken, tau, *described, "query", coefficient)
 
 
 def stability_by_triple(
@@ -198,7 +213,8 @@ def stability_by_triple(
             on_progress(draw + 1, draws)
     mean, deviation, spread = _described(tau, at)
     names = tuple(one.name for one in chosen)
-    return Stability(names, shares, taken, tau, mean, deviation, spread, tuple(at.tolist()), "triple")
+    described = (mean, deviation, spread, tuple(at.tolist()))
+    return Stability(names, shares, taken, tau, *described, "triple", coefficient)
 
 
 def _drawn(

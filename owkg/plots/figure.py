@@ -128,6 +128,16 @@ def label_ends(
     panel.set_ylim(low, high)
 
 
+def legend_below(fig: "matplotlib.figure.Figure", *, columns: int = 3) -> None:
+    """Adds one legend for all panels below them, unless there is only one kind of mark."""
+    entries: dict[str, Any] = {}
+    for panel in fig.axes:
+        handles, names = panel.get_legend_handles_labels()
+        entries |= dict(zip(names, handles, strict=True))
+    if len(entries) > 1:
+        fig.legend(entries.values(), entries, loc="outside lower center", ncols=columns, fontsize=8)
+
+
 def panel_grid(count: int) -> tuple[int, int]:
     """Rows and columns for `count` panels, at most three in a row.
 

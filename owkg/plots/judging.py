@@ -4,7 +4,7 @@ Every figure takes a plain table, so that it can draw published numbers and the 
 table has a column `panel`, each of its values gets a panel, in the order of their first rows.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import matplotlib.axes
     import matplotlib.figure
 
+    from owkg.judge.stability import Stability
+
 _MARKERS = "os^DvPX"
 _STYLES = ("-", "--", ":", "-.")
 _REAL = (-np.inf, np.inf)
@@ -29,6 +31,8 @@ _TAU = (-1.0, 1.0)
 # Column names of `sparse_against_full`, and the names that its drawing uses.
 _OLD = {"full": "first", "sparse": "second"}
 _ENDS = ("_lower", "_upper")
+_COEFFICIENTS = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}
+_BANDS = 4  # most metrics with bands in one panel
 _MANY = 4  # panels; more panels are smaller, in two rows
 
 
@@ -55,19 +59,50 @@ def depth_figure(
 
 
 def stability_figure(
-    table: pl.DataFrame,
-    stem: Path,
-    *,
-    xlabel: str = "share of the queries",
-    ylabel: str = "Kendall's tau with all queries",
-) -> list[Path]:
-    """Agreement of rankings by some queries with the ranking by all, a line with a band for each metric.
+    found: "Stability", *, metrics: str | Sequence[str] | None = None
+) -> "matplotlib.figure.Figure":
+    """Agreement of rankings by a share of the queries with the ranking by all, a line for each metric.
 
-    `table` has the columns metric, share and mean; panel, if there are several; and lower and upper, the ends
-    of the band. A null is a gap. The other arguments, results and errors are as in `depth_figure`.
+    Lines are means over the draws. For up to four metrics, a band around each line lies between the smallest
+    and the largest quantile of the result, by default between the 2.5 and 97.5 % quantiles. A line has a gap
+    where a metric ties all systems on every draw.
+
+    Args:
+        found: result of `owkg.judge.stability` or `owkg.judge.stability_by_triple`.
+        metrics: metrics to draw, in this order. Default: all.
+
+    Returns:
+        The figure. Write it with `owkg.plots.save_figure`.
+
+    Raises:
+        ValueError: if a metric is not in the result.
+
+    References:
+        Zhou, Chen, He, Ye, Sun (SIGIR 2022), section 5.1.
     """
-    checked = _checked(table, {"share": (0, 1)}, {"mean": _TAU, "lower": _TAU, "upper": _TAU}, "metric")
-    return save_figure(_lines(checked, x="share", y="mean", xlabel=xlabel, ylabel=ylabel), stem)
+    chosen = found.metrics if metrics is None else checks.some_of("metrics", metrics, found.metrics, least=1)
+    columns: dict[str, np.ndarray] = {"mean": found.mean}
+    title = "mean over the draws"
+    if len(found.at) > 1 and len(chosen) <= _BANDS:
+        least, most = int(np.argmin(found.at)), int(np.argmax(found.at))
+        columns |= {"lower": found.quantiles[least], "upper": found.quantiles[most]}
+        title = f"mean, and {100 * found.at[least]:g} to {100 * found.at[most]:g} % quantiles"
+    rows = [found.metrics.index(metric) for metric in chosen]
+    table = pl.DataFrame(
+        {
+            "metric": np.repeat(chosen, len(found.sizes)),
+            "share": np.tile(found.sizes, len(chosen)),
+            **{name: of[rows].reshape(-1) for name, of in columns.items()},
+        }
+    ).fill_nan(None)
+    unit = {"query": "queries", "triple": "triples"}[found.unit]
+    labels = {
+        "xlabel": f"share of the {unit}",
+        "ylabel": f"{_COEFFICIENTS[found.coefficient]} with all {unit}",
+    }
+    fig = _lines(table, x="share", y="mean", **labels)
+    fig.axes[0].set_title(title, loc="left", fontsize=8)
+    return fig
 
 
 def asl_figure(
@@ -221,6 +256,7 @@ def _equal_axes(panel: "matplotlib.axes.Axes") -> None:
     low, high = float(ends.min()), float(ends.max())
     shown = [panel.dataLim.x0, panel.dataLim.y0]
     low = 0.0 if min(shown) >= 0 else low
+    high += 0.03 * (high - low)  # so that no marker is cut
     panel.axline((high, high), slope=1, color="0.6", lw=0.8, label="equal")
     panel.set(xlim=(low, high), ylim=(low, high), aspect="equal")
     panel.locator_params(nbins=5)

@@ -6,7 +6,7 @@ import polars as pl
 
 from owkg import checks
 from owkg.errors import ArgumentError
-from owkg.plots.figure import COLOURS, blank_panels, figure, panel_grid
+from owkg.plots.figure import COLOURS, blank_panels, figure, legend_below, panel_grid
 
 if TYPE_CHECKING:
     import matplotlib.axes
@@ -55,20 +55,16 @@ def values(table: pl.DataFrame, *, metrics: str | list[str] | None = None) -> "m
     size = (max(4.2, 2.9 * columns + 0.7), height * count)
     with figure(count, columns, size, squeeze=False, sharey=True) as (fig, axes):
         for panel, metric in zip(axes.flat, chosen, strict=False):
-            _draw(rows.filter(metric=metric), name, labels, panel)
+            draw_intervals(rows.filter(metric=metric), name, labels, panel)
             panel.set_title(metric)
         axes.flat[0].set_ylim(len(labels) - 0.5, -0.5)
         blank_panels(axes, len(chosen))
-        entries = {}
-        for panel in fig.axes:
-            handles, names = panel.get_legend_handles_labels()
-            entries |= dict(zip(names, handles, strict=True))
-        if len(entries) > 1:
-            fig.legend(entries.values(), entries, loc="outside lower center", ncols=3, fontsize=8)
+        legend_below(fig)
         return fig
 
 
-def _draw(rows: pl.DataFrame, name: str, labels: list[str], panel: "matplotlib.axes.Axes") -> None:
+def draw_intervals(rows: pl.DataFrame, name: str, labels: list[str], panel: "matplotlib.axes.Axes") -> None:
+    """Draws a value, its interval and the chance level of each row, at the place of its name in `labels`."""
     if (twice := rows[name].is_duplicated()).any():
         model = rows.filter(twice)[name][0]
         raise ArgumentError("table", f"must have one row for each metric and model, got two of {model!r}.")

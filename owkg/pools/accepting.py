@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,9 @@ from owkg.kg.names import TOPIC
 from owkg.pools.annotation import judged_in, write_sheet
 from owkg.pools.regions import placed_region, pool_labels
 
+if TYPE_CHECKING:
+    import matplotlib.figure
+
 TRIPLE = ("head", "relation", "tail")
 SIZE = 1000
 """Default number of predictions in a set that is judged one by one."""
@@ -41,7 +44,7 @@ class Accepted(NamedTuple):
         level: confidence level.
         method: martingale (one set, judged one by one) or hypergeometric (nested sets from a fixed draw).
         candidates: the predictions of the set, best first: head, relation, tail, score, place, side, query,
-            answer, and label (1, 0 or null).
+            answer, turn (place in the order of judging, from 1), and label (1, 0 or null).
         accepted: the accepted rows of `candidates`, without those judged wrong.
         judged: number of candidates judged so far.
         errors: number of wrong candidates among the judged ones.
@@ -64,6 +67,15 @@ class Accepted(NamedTuple):
     statements: list[str]
     by: pl.DataFrame | None
     following: pl.DataFrame
+
+    def plot(self) -> "matplotlib.figure.Figure":
+        """Figure of the test: its course by number of judgements, its nested sets, or its relations.
+
+        The parts are described in `owkg.plots.acceptance_figure`.
+        """
+        from owkg.plots.acceptance import acceptance_figure
+
+        return acceptance_figure(self)
 
 
 def predictions(
@@ -172,7 +184,9 @@ def accept(
         found, judged if judged is None or isinstance(judged, pl.DataFrame) else judged_in(judged)
     )
     order = np.argsort(permanent_numbers(seed, *(found[name] for name in TRIPLE)), kind="stable")
-    found = found.with_columns(label=pl.Series(labels).cast(pl.Int64).replace(UNKNOWN, None))
+    turn = np.empty(len(order), np.int64)
+    turn[order] = np.arange(1, len(order) + 1)
+    found = found.with_columns(turn=turn, label=pl.Series(labels).cast(pl.Int64).replace(UNKNOWN, None))
     left = order[labels[order] == UNKNOWN]
     following = found[left]
     with naming({"labels": "`judged`"}):

@@ -3,7 +3,7 @@
 from owkg.train.config import LOSSES, Training, changed, config_text, read_config, training
 from owkg.train.folder import facts_checksums
 from owkg.train.hosts import connect
-from owkg.train.run import Run, config_file, load_run, run_config, run_reading, saved_steps, train
+from owkg.train.run import Run, config_file, load_run, run_config, run_path, run_reading, saved_steps, train
 from owkg.train.seeds import seed_runs, train_seeds
 from owkg.train.state import state_shape as state_shape
 from owkg.train.sweep import SweptRun, train_many
@@ -23,6 +23,7 @@ __all__ = [
     "load_run",
     "read_config",
     "run_config",
+    "run_path",
     "run_reading",
     "saved_steps",
     "seed_runs",

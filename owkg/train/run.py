@@ -241,6 +241,18 @@ def saved_steps(folder: Path) -> list[int]:
     return checkpoint_steps(folder / CHECKPOINTS)
 
 
+def run_path(folder: Path) -> pl.DataFrame:
+    """Training path of a run, as `Run.path`, without reading the parameters.
+
+    Raises:
+        ValueError: if `folder` is not the folder of a run, has no checkpoint yet, or its path was changed.
+    """
+    place = config_file(checks.path("folder", folder)).parent
+    if not (steps := saved_steps(place)):
+        raise ValueError(f"{place}: has no checkpoint yet.")
+    return path_table(read_rows(place, steps[-1]))
+
+
 @reproducible
 def load_run(folder: Path, *, step: int | str = "best") -> Run:
     """Trained model from the folder of a run.

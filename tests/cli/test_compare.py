@@ -364,6 +364,14 @@ def test_stability(folder, call, done, tmp_path):
     assert (tmp_path / "out" / "stability.png").stat().st_size > 2000
 
 
+def test_stability_is_drawn(folder, call, refused, tmp_path):
+    asked = ("stability", *three(folder), "--metric", "mrr", "--size", "0.5", "--figure")
+    code, _, err = call(*asked, tmp_path / "new" / "s.pdf")
+    assert (code, f"wrote {tmp_path / 'new' / 's.pdf'}" in err) == (0, True)
+    assert (tmp_path / "new" / "s.pdf").read_bytes().startswith(b"%PDF")
+    assert "--figure must end in .png, .pdf or .svg" in refused(*asked, tmp_path / "s.csv")
+
+
 def test_stability_by_triple(folder, call, done, tmp_path):
     asked = ("stability", *three(folder), "--metric", "mrr,macro-mrr", "--size", "0.5", "--draws", "6")
     printed = done(*asked, "--unit", "triple", "--format", "json")

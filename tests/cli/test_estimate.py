@@ -258,6 +258,41 @@ def test_known_answers_are_those_of_the_test_split(folder, done):
     assert set(read_sheet("pool/sheet.tsv", blank=True)["relevance"]) == {-1}
 
 
+def test_estimates_and_acceptance_are_drawn(folder, truth_and_folder, call, done, refused):
+    truth, _ = truth_and_folder
+    done(*POOL, "--draw", "queries:30", "--out", "pool", notes=True)
+    filled(truth, folder / "pool" / "sheet.tsv")
+    before = {path.name: path.read_bytes() for path in (folder / "pool").iterdir()}
+    asked = ("estimate", "--pool", "pool", "--metric", "rr", "--figure")
+    assert "--figure must end in .png, .pdf or .svg" in refused(*asked, "rr.txt")
+    judged = ("--judged", "pool/sheet.tsv")
+    (folder / "sheet.png").symlink_to(folder / "pool" / "sheet.tsv")
+    assert "it is an input as well" in refused(*asked, "sheet.png", *judged)
+    # No look was recorded.
+    assert {path.name: path.read_bytes() for path in (folder / "pool").iterdir()} == before
+    code, _, err = call(*asked, "new/rr.png")
+    assert (code, "wrote new/rr.png" in err) == (0, True)
+    assert (folder / "new" / "rr.png").read_bytes().startswith(b"\x89PNG")
+
+    done(*POOL, "--draw", "below:40", "--out", "deep", notes=True)
+    filled(truth, folder / "deep" / "sheet.tsv")
+    code, _, err = call("estimate", "--pool", "deep", "--figure", "deep.png")
+    assert (code, "deep.png is not drawn, because this design estimates no metric" in err) == (0, True)
+    assert not (folder / "deep.png").exists()
+
+    line = ("accept", "m2.run", "--kg", "kg", "--precision", 0.2)
+    for more in ((), ("--by", "relation"), ("--drawn", 20)):
+        code, _, err = call(*line, "--size", 100, *more, "--figure", "accept.svg")
+        assert (code, "wrote accept.svg" in err) == (0, True)
+        assert (folder / "accept.svg").read_bytes().startswith(b"<?xml")
+        (folder / "accept.svg").unlink()
+    assert "--figure must end in" in refused(*line, "--figure", "accept")
+    assert "--figure has no effect with --pilot-sheet" in refused(
+        *line, "--pilot-sheet", "p.tsv", "--figure", "a.png"
+    )
+    assert not (folder / "p.tsv").exists()
+
+
 def test_predictions_are_accepted(folder, truth_and_folder, done, answer, refused):
     truth, _ = truth_and_folder
     line = ("accept", "m2.run", "--kg", "kg", "--precision", 0.2, "--size", 100)

@@ -237,6 +237,8 @@ def test_seeds_here_and_on_workers(call, folder, tmp_path):
     assert code == 0
     assert "standard deviation" in text
     assert text.endswith(f"wrote {tmp_path / 'one'}: seed-2, seed-5\n")
+    for name in ("one", "many"):
+        assert (tmp_path / name / "learning_curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_folder_of_seeds_is_evaluated_into_one_table(call, refused, folder, tmp_path):

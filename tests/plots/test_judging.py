@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from owkg.judge.stability import Stability
 from owkg.plots import judging
 from owkg.plots.judging import asl_figure, depth_figure, qrels_figure, ranking_figure, stability_figure
 
@@ -64,13 +65,41 @@ def test_a_null_is_a_gap_and_a_line_marks_zero_where_it_is_crossed(drawn, tmp_pa
     assert len(drawn[1].axes[0].lines) == 2
 
 
-def test_stability_is_drawn_by_share(drawn, tmp_path):
-    table = pl.DataFrame({"metric": "mrr", "share": [0.9, 0.1], "mean": [0.95, 0.4]})
-    ends = {"lower": pl.col("mean") - 0.05, "upper": pl.col("mean") + 0.05}
-    stability_figure(table.with_columns(**ends), tmp_path / "f")
-    line = lines(drawn[0].axes[0])["mrr"]
-    np.testing.assert_array_equal(line.get_xdata(), [0.1, 0.9])
-    np.testing.assert_array_equal(line.get_ydata(), [0.4, 0.95])
+def stable(count=2, **changed):
+    """Agreement of `count` metrics at two shares; the first metric ties all systems at the larger share."""
+    mean = np.linspace(0.2, 0.9, 2 * count).reshape(count, 2)
+    mean[0, 1] = np.nan
+    names = tuple(f"metric {i}" for i in range(count))
+    quantiles = np.stack([mean, mean + 0.05, mean - 0.1])
+    sizes = np.array([0.9, 0.1])
+    found = Stability(names, sizes, np.array([9, 1]), mean[..., None], mean, mean, quantiles, (0.5, 0.9, 0.1))
+    return found._replace(**changed)
+
+
+def test_stability_is_drawn_by_share_with_a_band_between_the_outer_quantiles():
+    found = stable()
+    (panel,) = stability_figure(found).axes
+    for row, line in enumerate(lines(panel).values()):
+        np.testing.assert_array_equal(line.get_xdata(), [0.1, 0.9])
+        np.testing.assert_array_equal(line.get_ydata(), found.mean[row, ::-1])
+    heights = panel.collections[1].get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose([heights.min(), heights.max()], found.mean[1] + [-0.1, 0.05])
+    assert panel.get_title(loc="left") == "mean, and 10 to 90 % quantiles"
+    assert (panel.get_xlabel(), panel.get_ylabel()) == (
+        "share of the queries",
+        "Kendall's tau with all queries",
+    )
+
+
+def test_stability_of_chosen_or_of_many_metrics():
+    (panel,) = stable(3, unit="triple", coefficient="spearman").plot(["metric 2", "metric 1"]).axes
+    assert list(lines(panel)) == ["metric 2", "metric 1"]
+    assert panel.get_ylabel() == "Spearman's rho with all triples"
+    (panel,) = stable(12).plot().axes
+    assert len(lines(panel)) == 12
+    assert not panel.collections
+    with pytest.raises(ValueError, match="`metrics` must be of metric 0, metric 1, got mrr"):
+        stable().plot("mrr")
 
 
 def test_the_curve_of_p_values_falls_over_its_area(drawn, tmp_path):
@@ -229,7 +258,6 @@ DEPTHS, RANKED, P = by_depth(), ranked(), pl.DataFrame({"metric": "mrr", "p_valu
         (depth_figure, DEPTHS.with_columns(metric=None), "a metric in every row, got null"),
         (depth_figure, DEPTHS.with_columns(tau=pl.lit("x")), "numbers in the column tau, got String"),
         (depth_figure, DEPTHS.with_columns(depth=1), "one row for each panel, metric, depth"),
-        (stability_figure, DEPTHS, "there is no share"),
         (asl_figure, P.with_columns(p_value=1.1), "`p_value` must be in .0, 1., got 1.1"),
         (asl_figure, P.with_columns(p_value=None), "a p_value in every row, got null"),
         (partial(asl_figure, alpha=0), P, "`alpha` must be in .0, 1., got 0"),

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from owkg.cli.commands import Given
-from owkg.cli.inputs import graph_and_notes, noted_line
+from owkg.cli.inputs import check_figure, check_writable, graph_and_notes, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat
-from owkg.cli.output import Table, number, show
+from owkg.cli.output import Table, number, show, wrote
 
 # Options of a test, which have no effect when the sheet of a pilot is written.
-_OF_TESTS = ("size", "judged", "drawn", "by", "pilot", "pool_", "sheet", "out", "ci")
+_OF_TESTS = ("size", "judged", "drawn", "by", "pilot", "pool_", "sheet", "out", "figure", "ci")
 
 
 def accept(
@@ -33,6 +33,7 @@ def accept(
     sheet: Path | None = None,
     rows: Annotated[int, typer.Option(min=1)] = 100,
     out: Path | None = None,
+    figure: Path | None = None,
     seed: Annotated[int, typer.Option(min=0)] = 0,
     ci: float = 0.95,
     form: OutputFormat = Format.TABLE,
@@ -80,6 +81,8 @@ def accept(
         sheet (FILE): Write the predictions to judge next into a new file, in the order of the draw.
         rows (N): Number of predictions in the sheet that is written.
         out (FILE): Write the accepted triples with their scores and sources, as TSV.
+        figure (FILE): Draw the test by number of judgements, or by nested set or relation: .png, .pdf or
+            .svg.
 
     Examples:
         owkg accept complex.run --kg data/fb15k237 --precision 0.9 --sheet sheet.tsv
@@ -98,6 +101,8 @@ def accept(
     from owkg.pools.accepting import accepted_table, pilot_predictions, write_next
     from owkg.pools.annotation import write_cells, write_sheet
 
+    check_figure(figure)
+    check_writable([figure], [run, *(judged or ()), *(pilot or ())])
     for path in (sheet, out, pilot_sheet):
         if path is not None:
             require_place(path)
@@ -149,6 +154,11 @@ def accept(
         table = accepted_table(found, run.name)
         write_cells(table, out, [name for name in table.columns if table[name].dtype == pl.String])
         lines.append(f"wrote {out}: {len(table):,} accepted triples")
+    if figure is not None:
+        from owkg.plots import save_figure
+
+        save_figure(found.plot(), figure)
+        wrote(figure)
     payload = {
         "precision": found.precision,
         "level": found.level,

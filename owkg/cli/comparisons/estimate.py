@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from owkg.cli.inputs import noted, noted_line
+from owkg.cli.inputs import check_figure, check_writable, noted, noted_line
 from owkg.cli.options import Format, GraphOptions, OutputFormat, split_list
-from owkg.cli.output import Table, interval, number, show
+from owkg.cli.output import Table, interval, number, show, wrote
 from owkg.errors import naming
 from owkg.terminal.tables import p_value
 
@@ -35,6 +35,7 @@ def estimate(
     ci: float = 0.95,
     kg: Path | None = None,
     how: GraphOptions,
+    figure: Path | None = None,
     form: OutputFormat = Format.TABLE,
 ) -> None:
     """Estimate metrics as if the whole pool were judged, from a few judgements drawn by owkg pool --draw.
@@ -83,6 +84,9 @@ def estimate(
         other_queries: Estimate for queries like these instead of exactly the queries of the runs; intervals
             become wider.
 
+    Output:
+        figure (FILE): Draw the values and the differences with their intervals: .png, .pdf or .svg.
+
     Examples:
         owkg estimate --pool pool --judged sheet.tsv --metric rr,ap,p@10
         owkg estimate --pool pool --judged judged.qrels --proxy llm.tsv --format json
@@ -91,6 +95,8 @@ def estimate(
     from owkg.pools.estimating import estimate as estimated
     from owkg.pools.further import unpooled_runs
 
+    check_figure(figure)
+    check_writable([figure], [*(runs or ()), *(judged or ()), *(proxy or ()), *(expert or ())])
     others = unpooled_runs(pool_, runs or [])
     if kg is not None and not others:
         raise ValueError("`kg` has no effect without runs that were not pooled.")
@@ -116,6 +122,8 @@ def estimate(
             ci=ci,
             of_these=not other_queries,
         )
+    if figure is not None:
+        _figure(found, figure)
     percent = f"{100 * ci:g}%"
     metrics = [
         [
@@ -148,6 +156,17 @@ def estimate(
     show(form, _payload(found), tables, lines)
     for text in found.notes if form is Format.TABLE else ():
         noted_line(text)
+
+
+def _figure(found: Any, path: Path) -> None:
+    """Draws the estimates, or prints a note if the design gives none."""
+    if found.metrics.is_empty() and not found.differences["ci_low"].count():
+        noted_line(f"{path} is not drawn, because this design estimates no metric.")
+        return
+    from owkg.plots import save_figure
+
+    save_figure(found.plot(), path)
+    wrote(path)
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:

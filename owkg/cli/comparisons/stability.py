@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from owkg.cli import options
-from owkg.cli.inputs import graph_of, metrics_given, names_of_systems, noted
-from owkg.cli.output import Table, number, show
+from owkg.cli.inputs import check_figure, check_writable, graph_of, metrics_given, names_of_systems, noted
+from owkg.cli.output import Table, number, show, wrote
 from owkg.errors import ArgumentError
 from owkg.files.storage import writable_folder
 from owkg.terminal.progress import progress
@@ -41,6 +41,7 @@ def stability(
     table: options.TableOptions,
     seed: options.Seed = 0,
     out: Path | None = None,
+    figure: Path | None = None,
     form: options.OutputFormat = options.Format.TABLE,
 ) -> None:
     """Measure how stable the order of systems is when only part of the queries or triples is used.
@@ -59,6 +60,7 @@ def stability(
 
     Output:
         out (DIR): Folder for every draw as CSV and for a figure, in addition to the printed table.
+        figure (FILE): Draw the agreement with the order by all queries, by share: .png, .pdf or .svg.
 
     Examples:
         owkg stability transe.parquet complex.parquet rotate.parquet --draws 100 --out stability
@@ -78,6 +80,9 @@ def stability(
     measures = measures_named(names)
     chosen = (metrics_given(names) or []) if measures is None else []
     how.require(kg)
+    check_figure(figure)
+    given = [Path(qrels)] if qrels else []
+    check_writable([figure], [*files, *given])
     if out is not None:
         writable_folder(out)
     tables: dict[str, RankTable] = {}
@@ -124,7 +129,12 @@ def stability(
             found = stability_by_triple(seed, tables, chosen, sizes, draws, ties=rule, **told)
     shown = _table(found)
     if out is not None:
-        _write(found, shown, coefficient, out)
+        _write(found, shown, out)
+    if figure is not None:
+        from owkg.plots import save_figure
+
+        save_figure(found.plot(), figure)
+        wrote(figure)
     payload = {"coefficient": coefficient, "unit": unit, "draws": draws, "results": shown}
     show(form, payload, _tables(found, shown, coefficient, f"{count:,} {_UNITS[unit]}"))
 
@@ -157,12 +167,12 @@ def _table(found: "Stability") -> "pl.DataFrame":
     return pl.DataFrame(rows)
 
 
-def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Path) -> None:
+def _write(found: "Stability", table: "pl.DataFrame", out: Path) -> None:
     import numpy as np
     import polars as pl
 
     from owkg.cli.output import write_csv, written_together
-    from owkg.plots.judging import stability_figure
+    from owkg.plots import save_figure
 
     metrics, sizes, draws = found.tau.shape
     every = pl.DataFrame(
@@ -170,17 +180,13 @@ def _write(found: "Stability", table: "pl.DataFrame", coefficient: str, out: Pat
             "metric": np.repeat(found.metrics, sizes * draws),
             "share": np.tile(np.repeat(found.sizes, draws), metrics),
             "draw": np.tile(np.arange(draws), metrics * sizes),
-            coefficient: found.tau.reshape(-1),
+            found.coefficient: found.tau.reshape(-1),
         }
     )
-    label = {"tau": "Kendall's tau", "tau-ap": "AP correlation", "spearman": "Spearman's rho"}[coefficient]
-    drawn = table.select("metric", "share", "mean", "lower", "upper").fill_nan(None)
     with written_together(out) as aside:
         write_csv(table, aside / "stability.csv")
         write_csv(every, aside / "stability_draws.csv")
-        units = _UNITS[found.unit]
-        axes = {"xlabel": f"share of the {units}", "ylabel": f"{label} with all {units}"}
-        stability_figure(drawn, aside / "stability", **axes)
+        save_figure(found.plot(), aside / "stability")
 
 
 def _tables(found: "Stability", table: "pl.DataFrame", coefficient: str, units: str) -> list[Table]:

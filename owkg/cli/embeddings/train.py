@@ -19,6 +19,8 @@ from owkg.cli.output import Table, cell, number, show, show_metrics
 from owkg.terminal.tables import one_line
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from owkg.kg.read import Reading
     from owkg.train import Run, Training
     from owkg.train.workers import Where
@@ -180,8 +182,8 @@ def train(
         overwrite: Replace RUN, if it is a run. Default: stop with an error.
 
     Several seeds:
-        seeds (S,S,...): Train a run for each of these seeds, in RUN/seed-S. The same command again continues
-            the runs that are not finished.
+        seeds (S,S,...): Train a run for each of these seeds, in RUN/seed-S, and draw their learning curves
+            with the mean. The same command again continues the runs that are not finished.
         workers (N): Number of runs at the same time on this machine. Only with --seeds.
         scheduler (ADDRESS): Address of a Dask scheduler, such as tcp://host:8786, whose workers can read DIR
             and write RUN. Only with --seeds.
@@ -301,6 +303,7 @@ def _train_seeds(
         how = f"continues the runs in {out}" if out.exists() else "starts again, because no step was saved"
         print(one_line(f"owkg: training stopped; the same command {how}"), file=sys.stderr)
         raise
+    _draw_seeds(found, out)
     measured = found.drop("seed", "run", "step", "loss")
     spread = {
         "mean": {name: number(measured[name].mean()) for name in measured.columns},
@@ -355,6 +358,18 @@ def _draw(run: "Run", out: Path) -> None:
         from owkg.plots import save_figure
 
         save_figure(run.plot(), out / "learning_curves.png")
+
+
+def _draw_seeds(found: "pl.DataFrame", out: Path) -> None:
+    """Draws the learning curves of all seeds with their mean, if every training recorded some."""
+    from owkg.plots import learning_curves, save_figure
+    from owkg.train import run_config, run_path
+
+    folders = [Path(run) for run in found["run"]]
+    paths = {f"seed {seed}": run_path(run) for seed, run in zip(found["seed"], folders, strict=True)}
+    if all(map(len, paths.values())):
+        fig = learning_curves(paths, metric=run_config(folders[0]).valid_metric, mean=True)
+        save_figure(fig, out / "learning_curves.png")
 
 
 def _show(run: "Run", out: Path, notes: list[str], updates: str, form: Format) -> None:
