@@ -63,7 +63,7 @@ def printed(line):
         return ""
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as err:
         if program == "python":
-            runpy.run_path(*words)
+            runpy.run_path(words[0])
             code = 0
         else:
             assert program == "owkg", line
