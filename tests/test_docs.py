@@ -13,6 +13,8 @@ import pytest
 
 from family_tree import ontology
 from owkg.auditing.result import VERDICTS
+from owkg.cli.errors import options_of
+from owkg.cli.main import app
 from owkg.example import judge_by_truth, write_example
 from owkg.pools import Queries, draw
 from owkg.train import Training
@@ -159,6 +161,25 @@ def test_the_effect_of_a_smaller_alignment_test_is_that_of_the_study():
         for text, value in zip(shown, values, strict=True):
             digits = len(text.partition(".")[2])
             assert float(text) == pytest.approx(value, abs=0.5 * 10**-digits)
+
+
+def test_options_that_were_renamed_are_those_of_the_commands():
+    """In the changelog, a row that begins with a command gives what its options are called now."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`owkg .*?) \| (.*?) \|$", text, re.MULTILINE)
+    seen = 0
+    for before, now in rows:
+        flags = re.findall(r"(--[a-z-]+)", now)
+        for command in re.findall(r"`owkg ([^`-]*) --", before):
+            known = options_of(app, command.split())
+            assert known is not None, command
+            assert [flag for flag in flags if flag.replace("--no-card", "--card") not in known.values()] == []
+            assert not set(re.findall(r"(--[a-z-]+)", before)) & set(known.values()) - {
+                "--layout",
+                "--no-figure",
+            }
+            seen += len(flags)
+    assert seen > 10
 
 
 def test_every_variable_of_the_environment_is_explained():

@@ -112,27 +112,42 @@ def numbers_in_100_words(page: str) -> float:
     return 100 * sum(bool(re.search(r"\d", word)) for word in words) / len(words)
 
 
-def share_of_long_sentences(page: str, longest: int = 25) -> float:
-    """Share of sentences with more than `longest` words; ".", "?" and "!" end one, a colon does not.
+def long_sentences(page: str, longest: int = 25) -> tuple[int, int]:
+    """(sentences with more than `longest` words, all sentences); ".", "?" and "!" end one, a colon does not.
 
     A word is anything between spaces that has a letter or a digit.
     """
     ends = r"(?<=[.!?])[)*\"]*\s+(?=[^a-z]|owkg|code)"
     sentences = [sentence for part in prose_of(page) for sentence in re.split(ends, part)]
-    return sum(len(re.findall(r"\S*\w\S*", one)) > longest for one in sentences) / len(sentences)
+    return sum(len(re.findall(r"\S*\w\S*", one)) > longest for one in sentences), len(sentences)
 
 
-def test_the_page_of_the_audit_is_easy_to_follow():
-    """The page of the main command: few numbers outside tables, few long sentences."""
+def test_the_page_of_the_audit_has_few_numbers():
+    """Outside tables, on the page of the main command."""
     page = (ROOT / "docs" / "understand" / "audit.md").read_text(encoding="utf-8")
     assert numbers_in_100_words(page) <= 2.5
-    assert share_of_long_sentences(page) <= 0.12
+
+
+# Pages with more long sentences: benchmarks write the text of this one together with its tables.
+LONG = {"evidence/performance.md": 0.15}
+
+
+def test_pages_have_few_long_sentences():
+    docs, found, seen = ROOT / "docs", {}, 0
+    for path in files(tuple(f"docs/{name}" for name in ("understand", "how_to", "get_started", "evidence"))):
+        name = path.relative_to(docs).as_posix()
+        if path.suffix == ".md":
+            number, of = long_sentences(path.read_text(encoding="utf-8"))
+            found |= {name: f"{number} of {of}"} if number > max(1, LONG.get(name, 0.12) * of) else {}
+            seen += 1
+    assert seen > 50
+    assert found == {}
 
 
 def test_numbers_and_long_sentences_are_counted():
     page = f"# Two\n\n| 1 | 2 |\n\n```\n3 4\n```\n\n- The `5` of [these](6.md) is 7.\n- {'word ' * 26}ends.\n"
     assert numbers_in_100_words(page) == pytest.approx(100 / 34)
-    assert share_of_long_sentences(page) == pytest.approx(1 / 3)
+    assert long_sentences(page) == (1, 3)
 
 
 def test_turns_of_phrase_do_not_come_back():

@@ -16,6 +16,7 @@ from jaxtyping import Float
 from owkg.errors import ArgumentError
 from owkg.files.lines import line_error
 from owkg.ir.trec import read_run
+from owkg.keys import settled
 from owkg.kg import KnowledgeGraph
 from owkg.kg.names import parts_of
 from owkg.kg.read import Reading
@@ -84,6 +85,7 @@ class Made(NamedTuple):
     valid: dict[str, float]
 
 
+@settled()
 def rules_run(
     graph: KnowledgeGraph,
     folder: Path,
@@ -129,6 +131,7 @@ def rules_run(
         return write(asked, found, learnt)
 
 
+@settled()
 def predictions_run(
     graph: KnowledgeGraph,
     folder: Path,

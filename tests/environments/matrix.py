@@ -61,17 +61,25 @@ COMMANDS = {
     "kg info": "kg info graph --format json",
     "ranks convert": "ranks convert scores.npz --kg graph --score --out OUT/r.parquet",
     "models": "models --format json",
+    "example": "example OUT/example --format json",
+    "family-tree close": "family-tree close --people families/people.tsv --parents families/parents.tsv "
+    "OUT/closed",
+    "family-tree draw": "family-tree draw families --tree 1 --out OUT/family.svg",
+    "family-tree relations": "family-tree relations published --format markdown",
+    "family-tree verify": "family-tree verify families",
+    "kg sample": "kg sample graph OUT/sample --share 0.5 --format json",
+    "ranks filtered": "ranks filtered visits_scores.npz visits_asked.csv --known visits.csv --key time "
+    "--out OUT/r.csv --format json",
+    "ranks generated": "ranks generated answers.jsonl --kg graph --out OUT/r.parquet --format json",
+    "rules": "rules graph --out OUT/rules --format json",
+    "rules explain": "rules explain mined --query e02|many_to_one_1|?",
 }
-# Those that compute with JAX.
-JAX = {
-    "theory (a grid)", "simulate", "train", "train (negatives)", "train (workers)", "rank",
-    "rank (embeddings)", "classify", "align", "ranks convert",
-}  # fmt: skip
 # Made once, in an ordinary environment, for the commands above.
 MADE = (
     "train graph --model distmult --dim 4 --epochs 1 --out run",
     "family-tree generate families --num-trees 3 --max-tree-size 10 --seed 1",
     "pool one.run two.run --depth 5 --kg graph --draw queries:22 --seed 3 --out drawn",
+    "rules graph --out mined",
 )
 # Differ from run to run.
 _VOLATILE = {
@@ -194,7 +202,7 @@ def prepared(folder: Path, *, made: bool = True) -> Path:
         done = subprocess.run(_command(line), cwd=folder, env=environ({}), capture_output=True, text=True)
         if done.returncode:
             raise ValueError(f"{line}: {done.stderr}")
-    (folder / "families" / "facts.tsv").rename(folder / "facts.tsv")
+    shutil.copy(folder / "families" / "facts.tsv", folder)
     _embeddings(folder)
     head, *rows = (folder / "drawn" / "sheet.tsv").read_text().splitlines()
     labelled = [f"{row.rsplit(chr(9), 2)[0]}\t{i % 2}\t" for i, row in enumerate(rows)]

@@ -7,6 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
+
+from owkg.cli.main import app
 
 # By its path: the tests are no package.
 _SPEC = importlib.util.spec_from_file_location("environments_matrix", Path(__file__).with_name("matrix.py"))
@@ -35,6 +38,7 @@ CELLS = [
     ("default device", "train (negatives)", "one line"),
     ("700 MB", "metrics", "one line"),
     ("700 MB", "help", "right"),
+    ("cuda", "example", "one line"),
 ]
 
 
@@ -55,6 +59,22 @@ def usual(given):
         return found[command]
 
     return of
+
+
+def test_every_command_is_in_the_matrix():
+    """Except former names, which are no command of a panel; `owkg rules DIR` is `owkg rules mine DIR`."""
+
+    def commands(group, *names):
+        for name, one in getattr(group, "commands", {}).items():
+            yield from commands(one, *names, name)
+        if not hasattr(group, "commands"):
+            yield " ".join(names)
+
+    known = set(commands(typer.main.get_command(app)))
+    lines = [f"{line} " for line in matrix.COMMANDS.values()]
+    missing = {name for name in known if not any(line.startswith(f"{name} ") for line in lines)}
+    assert missing == {"evaluate", "rules mine"}
+    assert "rules graph " in " ".join(lines)
 
 
 @pytest.mark.parametrize(("environment", "command", "expected"), CELLS)
