@@ -74,7 +74,7 @@ def print_full_values(
             parts.append(own.select(pl.lit(str(path)).alias("file"), pl.all()))
         found = pl.concat(parts)
     title = f"values among {num_entities:,} candidates, from ranks among {negatives:,} negatives"
-    told = "every value from full_low to full_high belongs to ranks that would look the same in this sample"
+    told = "every value from full low to full high belongs to ranks that would look the same in this sample"
     show(form, rows_of(found), [table_of(title, found)], [told], frame=found)
 
 
