@@ -1,10 +1,11 @@
 """Task pages, tutorials and the README: every command that they show prints what they show.
 
-`python tests/test_tasks.py PAGE...` writes what the commands print today into pages; without arguments into
-all but the README, which leaves out lines (`...`).
+`python tests/test_tasks.py [PAGE...]` writes what the commands print today into pages; lines that a page
+leaves out (`...`) stay left out.
 """
 
 import contextlib
+import difflib
 import io
 import os
 import re
@@ -199,6 +200,35 @@ def test_lines_may_be_left_out(shown, is_same):
     assert same("a\nb\nc", shown) == is_same
 
 
+def shortened(found, shown):
+    """What a command prints, without the lines that a page leaves out."""
+    if same(found, shown) or not re.search(r"^\.\.\.$", shown, re.MULTILINE):
+        return shown if same(found, shown) else found
+    lines, parts, begin = found.split("\n"), [], 0
+    for part in re.split(r"^\.\.\.$", shown, flags=re.MULTILINE):
+        if wanted := part.strip("\n").split("\n") if part.strip() else []:
+            # The lines that are the most similar to those that the page has.
+            begin = max(
+                range(begin, max(begin + 1, len(lines) - len(wanted) + 1)),
+                key=lambda at: sum(map(similar, wanted, lines[at : at + len(wanted)])),
+            )
+        parts.append("\n".join(lines[begin : begin + len(wanted)]))
+        begin += len(wanted)
+    return "\n...\n".join(parts).strip("\n")
+
+
+def similar(one, other):
+    return difflib.SequenceMatcher(None, one, other).ratio()
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [("x\ny", "a 1\nb 2\nc 3"), ("...\nb 0\n...", "...\nb 2\n..."), ("a 0\n...\nc 0", "a 1\n...\nc 3")],
+)
+def test_lines_stay_left_out(shown, expected):
+    assert shortened("a 1\nb 2\nc 3", shown) == expected
+
+
 def rewrite(pages):
     """Writes the outputs of today into pages."""
 
@@ -211,7 +241,7 @@ def rewrite(pages):
         for line, shown in commands(found["commands"]):
             out = printed(line)
             shown = shown.strip("\n")
-            out = shown if same(out, shown) or not shows(found["commands"]) else out
+            out = shortened(out, shown) if shows(found["commands"]) else ""
             parts.append(f"$ {line}\n{out}\n" if out else f"$ {line}\n")
         return f"```console\n{''.join(parts)}```"
 
@@ -222,4 +252,4 @@ def rewrite(pages):
 
 
 if __name__ == "__main__":
-    rewrite([Path(name).resolve() for name in sys.argv[1:]] or PAGES[1:])
+    rewrite([Path(name).resolve() for name in sys.argv[1:]] or PAGES)

@@ -156,12 +156,14 @@ def uneven(of: Scores) -> list[str]:
         f"{metric} {', '.join(f'{value:.3f} ({name})' for name, value in zip(of.systems, own, strict=True))}"
         for metric, own in zip(of.metrics, means, strict=True)
     )
-    return [*found, f"If every query has the same weight (`average` queries): {said}."]
+    same = bool((np.argsort(-means, 1, "stable") == np.argsort(-of.mean, 1, "stable")).all())
+    order = "the order is the same" if same else "the order differs"
+    return [*found, f"If every query has the same weight (owkg audit --average queries), {order}: {said}."]
 
 
 def wide(models: pl.DataFrame) -> list[str]:
     """A note on implied metrics whose intervals span half of all values or more."""
-    some = models.filter(pl.col("full_high") - pl.col("full_low") >= 0.5)
+    some = models.filter(pl.col("full_high") - pl.col("full_low") >= 0.4)
     if not len(some):
         return []
     named = (

@@ -23,10 +23,10 @@ def heavy_queries(found: pl.DataFrame, path: object = None) -> list[str]:
         return []
     names = uneven["model"].fill_null(str(path)).unique(maintain_order=True).to_list()
     return [
-        f"{_some(names)}: a few queries with the most weight carry up to "
-        f"{uneven['heavy_share'].max():.0%} of the variance and score differently from others "
-        f"({_some_metrics(uneven)}); the intervals may be too narrow because the sample may lack queries "
-        "that weigh still more."
+        f"{_some(names)}: the ten queries with the most weight, or fewer, carry up to "
+        f"{uneven['heavy_share'].max():.0%} of the variance of {_some_metrics(uneven)} and score differently "
+        "from others; the intervals may be too narrow, because other samples may hold queries that weigh "
+        "still more."
     ]
 
 

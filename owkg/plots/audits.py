@@ -183,7 +183,7 @@ def _sparsity(
         panel.text(
             broken,
             0.98,
-            f"not sure from {broken:.2f} ",
+            f"sure below {broken:.2f} ",
             transform=across,
             fontsize=7.5,
             rotation=90,

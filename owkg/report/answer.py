@@ -98,7 +98,7 @@ GLOSSARY = {
     ),
     "equal at correlation gap": (
         "Smallest difference of the correlations of the two models, second minus first, at which both have "
-        "the same metric on the complete test."
+        "the same metric on the complete test, at some sparsity of the stated range."
     ),
     "focus": "How near the top a metric looks; 1 for Hits@1, 0.1 for Hits@10.",
     "gamma": (
@@ -106,12 +106,9 @@ GLOSSARY = {
         "one must be to be a missing answer, so that the order is reversed."
     ),
     "missing to reverse": (
-        "Number of missing answers that reverse the order. At least: no set of fewer does, whichever they "
-        "are. A range such as 8 to 11: owkg also found a set of 11 that does."
-    ),
-    "not sure from sparsity": (
-        "Smallest sparsity at which the probability that the first model is better falls below the level. "
-        "The order is no longer sure there, but not yet reversed."
+        "Number of missing answers that reverse the order. At least 8: no set of fewer does, whichever they "
+        "are; whether 8 can is known only with lists. A range such as 8 to 11: owkg also found a set of 11 "
+        "that does."
     ),
     "P(better)": (
         "Probability that the first model is better on the complete test, over the range you stated. "
@@ -129,6 +126,10 @@ GLOSSARY = {
     "strength": (
         "Share of the true answers that a model places above all other candidates, in the model of Yang et "
         "al. (2022)."
+    ),
+    "sure below sparsity": (
+        "Smallest sparsity at which the probability that the first model is better falls below the level. "
+        "The order is no longer sure there, but not yet reversed."
     ),
     "unevenness": (
         "How much the missing rates of queries differ: standard deviation of their logits. With 0, every "
@@ -176,14 +177,15 @@ def answers(audit: Audit) -> list[str]:
     ]
 
 
-def line(row: Mapping[str, Any], level: float) -> str:
+def line(row: Mapping[str, Any], level: float, *, independent: bool = False) -> str:
     """One plain sentence with the verdict on a pair, its condition and its reason.
 
     Args:
         row: row of prepared `Audit.pairs`.
         level: probability from which an order counts as sure.
+        independent: whether the correlation of 0 was assumed. Default False.
     """
-    told, text = row["verdict"], reason(row, level)
+    told, text = row["verdict"], reason(row, level, independent=independent)
     if kind_of(told) != CONDITIONAL:
         return text
     conditions = []
@@ -194,11 +196,11 @@ def line(row: Mapping[str, Any], level: float) -> str:
     return f"If {' and '.join(conditions)}, {text.removeprefix('Then ')}"
 
 
-def reason(row: Mapping[str, Any], level: float) -> str:
+def reason(row: Mapping[str, Any], level: float, *, independent: bool = False) -> str:
     """One plain sentence with the reason of the verdict on a pair, which follows the verdict.
 
     Args:
-        row, level: as for `line`.
+        row, level, independent: as for `line`.
     """
     first, second, told = row["first"], row["second"], row["verdict"]
     chance = chance_text(row["probability_low"], row["probability_high"])
@@ -238,7 +240,11 @@ def reason(row: Mapping[str, Any], level: float) -> str:
     elif row["breakdown_sparsity"] is None:
         why = "The order depends on how many answers are missing, and no range is stated"
     else:
-        why = f"The order is not sure from a sparsity of {number_text(row['breakdown_sparsity'], 3)}"
+        condition = ", and if missing and retrieved answers are independent" * independent
+        why = (
+            f"{first} is better on the complete test with probability {level:g} or more only if the test "
+            f"lacks less than {row['breakdown_sparsity']:.1%} of the true answers{condition}"
+        )
     if told == result.JUDGE_FIRST:
         why += f", and {row['demonstrated']:,} answers that owkg names would reverse the order"
     return f"{why}."
@@ -275,7 +281,7 @@ def steps(audit: Audit, place: int) -> list[str]:
     if said.get("sparsity") is None:
         found.append(
             "State the range of the sparsity that you can support (`--sparsity LOW,HIGH`), or judge a random "
-            "sample of queries completely, which estimates it."
+            "sample of queries, which estimates it."
         )
     else:
         low, high = said["sparsity"]
@@ -292,6 +298,12 @@ def steps(audit: Audit, place: int) -> list[str]:
         found.append(
             "State the correlation between missing and retrieved (`--correlation LOW,HIGH`): the verdicts "
             'with "if" assume 0.'
+        )
+    if said.get("lists") is None:
+        found.append(
+            "Write the ranked lists of your models (`owkg rank --lists`, `owkg ranks convert --lists`) and "
+            "pass them with `--lists` and `--kg`: owkg then names the answers to judge first, and plans a "
+            "random sample to judge."
         )
     plans = audit.plans.filter(pl.col("metric").is_in(pairs["metric"].unique().implode()))
     found += [

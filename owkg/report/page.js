@@ -48,7 +48,7 @@
         .map(([, model, value]) => ({ value, role: role(model) }));
       const stated = page.sparsity ? [{ x: page.sparsity[0], x2: page.sparsity[1] }] : [];
       const breaks = chosen && chosen.breaks !== null
-        ? [{ sparsity: chosen.breaks, label: chosen.breaks ? `not sure from ${chosen.breaks.toFixed(2)}` : "not sure at any sparsity" }] : [];
+        ? [{ sparsity: chosen.breaks, label: chosen.breaks ? `sure below ${chosen.breaks.toFixed(2)}` : "not sure at any sparsity" }] : [];
       const [left, right] = [(x) => x > 0.5, (x) => x <= 0.5].map((side) => breaks.filter(({ sparsity }) => side(sparsity)));
       return { rows, seen, stated, breaks, left, right };
     },

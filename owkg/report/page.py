@@ -238,7 +238,7 @@ _KINDS = (
 _KEY = f'<span><i class="first"></i>{_FIRST}</span><span><i class="second dashed"></i>{_SECOND}</span>'
 _SEEN = (
     "<span><i></i>other models</span> Dotted: the value on the known answers. Bands: intervals. "
-    "Shaded: the stated sparsity. Vertical line: the sparsity from which the order is not sure."
+    "Shaded: the stated sparsity. Vertical line: the sparsity below which the order is sure."
 )
 _MAP_NOTE = (
     f"{_METRIC}. Blue: {_FIRST} is better. Orange: {_SECOND}. Hatched: outside the range you stated. "
@@ -424,6 +424,7 @@ def _of_metric(label: str, many: bool) -> str:
 def _answers(ready: Audit, labels: list[str]) -> str:
     """Answer by each metric: a sentence, and the models as a ladder with the verdict on each step."""
     level, found = ready.assumptions.get("level") or 0.95, []
+    independent = ready.assumptions.get("correlation") is None
     pairs = ready.pairs.with_row_index("id")
     for place, sentence in enumerate(answers.answers(ready)):
         steps = {(row["first"], row["second"]): row for row in pairs.filter(place=place).to_dicts()}
@@ -434,7 +435,7 @@ def _answers(ready: Audit, labels: list[str]) -> str:
                 kind = answers.kind_of(row["verdict"])
                 rungs.append(
                     f'<p class="link {kind}" data-link={row["id"]}><b>{kind}</b> '
-                    f"<span>{_text(answers.line(row, level))}</span></p></li>"
+                    f"<span>{_text(answers.line(row, level, independent=independent))}</span></p></li>"
                 )
             elif before is not None:
                 rungs.append("</li>")

@@ -15,6 +15,7 @@ from owkg.report.words import (
     estimate_text,
     number_text,
     p_text,
+    range_text,
     reversing,
 )
 
@@ -45,7 +46,7 @@ def models_table(audit: Audit) -> ReportTable:
         "strength": [
             estimate_text(*row) for row in frame.select("strength", "strength_low", "strength_high").rows()
         ],
-        "full test": [estimate_text(*row) for row in frame.select("full", "full_low", "full_high").rows()],
+        "full test": [range_text(*row) for row in frame.select("full", "full_low", "full_high").rows()],
         "queries": _counts(frame["queries"]),
         "answers": _counts(frame["answers"]),
     }
@@ -61,8 +62,8 @@ def pairs_table(audit: Audit) -> ReportTable:
         "P(better)": [
             chance_text(*row) for row in frame.select("probability_low", "probability_high").rows()
         ],
-        "not sure from sparsity": [
-            "none" if x is None else number_text(x, 3) for x in frame["breakdown_sparsity"]
+        "sure below sparsity": [
+            ">0.95" if x is None else number_text(x, 3) for x in frame["breakdown_sparsity"]
         ],
         "equal at correlation gap": [
             "none" if x is None else number_text(x, 3) for x in frame["breakdown_correlation"]

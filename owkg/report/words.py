@@ -59,6 +59,14 @@ def estimate_text(value: float | None, low: float | None, high: float | None) ->
     return f"{number_text(value)} [{number_text(low)}, {number_text(high)}]"
 
 
+def range_text(middle: float | None, low: float | None, high: float | None, digits: int = 4) -> str:
+    """Range of an implied number, with its value in the middle of the assumptions."""
+    if low is None or high is None:
+        return number_text(middle, digits)
+    inside = "impossible in the middle" if middle is None else f"middle {number_text(middle, digits)}"
+    return f"{number_text(low, digits)} to {number_text(high, digits)} ({inside})"
+
+
 def p_text(value: float | None) -> str:
     """P-value; at the floor of the randomisation test as less than 0.0002."""
     if value is None:
@@ -148,15 +156,16 @@ def assumed(said: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Assumptions of the verdicts, each once, as (name, sentence)."""
     depth, level = said.get("lists"), said.get("level")
     lists = (
-        "none given, so owkg names no answers that reverse an order, only a lower bound of their number."
+        "none given, so owkg knows only how few missing answers cannot reverse an order."
         if depth is None
         else f"depth {depth}; owkg searches their candidates for answers that reverse an order."
     )
     over = "over queries" if level is None else f"{100 * level:g} %, over queries"
     return [
         (
-            "Known answers",
-            f"{_counted(said, 'answers')} to {_counted(said, 'queries')} queries, {_ranks(said)}.",
+            "Observed",
+            f"{_counted(said, 'answers')} known answers to {_counted(said, 'queries')} queries, "
+            f"{_ranks(said)}.",
         ),
         ("Sparsity", f"{_sparsity(said)}."),
         ("Correlation", f"{_correlation(said)}."),
@@ -192,10 +201,8 @@ def _correlation(said: Mapping[str, Any]) -> str:
 
 def _model(said: Mapping[str, Any]) -> str:
     stated = said.get("sparsity") is not None
-    rest = (
-        "full-test metrics and P(better) rest" if stated else "sparsities from which orders are not sure rest"
-    )
-    middle = "; a full-test metric is for the middle of the stated range, its interval for the whole range"
+    rest = "full-test metrics and P(better) rest" if stated else "sparsities below which orders are sure rest"
+    middle = "; a range of a full-test metric covers all that you stated"
     return f"{rest} on {_MODEL}, {_error(said)}" + middle * stated
 
 
@@ -304,20 +311,20 @@ def correlation_text(said: Mapping[str, Any], models: tuple[str, ...] = ()) -> s
 def _unevenness(said: Mapping[str, Any]) -> str:
     ends = said.get("unevenness")
     if not ends:
-        return "missing rates of queries that may differ in any way"
+        return "queries may lack any shares of their answers"
     if max(ends) == 0:
-        return "one missing rate for all queries"
+        return "all queries lack the same share of their answers"
     source = said.get("unevenness_from")
     return (
-        f"missing rates that differ between queries, with a standard deviation of their logits of "
-        f"{_range(ends)} ({source})"
+        f"queries lack different shares of their answers; the logits of these shares have a standard "
+        f"deviation of {_range(ends)} ({source})"
     )
 
 
 def _error(said: Mapping[str, Any]) -> str:
     found = said.get("calibration")
     if isinstance(found, list):
-        return f"with errors measured on {len(found)} groups of simulated worlds of families"
+        return "with errors measured on simulated worlds of families, not on graphs such as yours"
     return f"calibration: {found}" if found else "no calibration is named"
 
 

@@ -81,6 +81,7 @@ def printed(
     if title:
         heading(title)
     heads = [plain_text(name if as_given else name.replace("_", " ")) for name in columns]
+    given = heads
     lines = max(head.count("\n") for head in heads) if heads else 0
     heads = ["\n" * (lines - head.count("\n")) + head for head in heads]
     cells = [[plain_text(cell) for cell in row] for row in rows]
@@ -89,8 +90,16 @@ def printed(
     if _taken(widths) > room:  # Break long names first; only then split the columns of numbers.
         most = max(room // (2 + names), _LEAST // names)
         widths[:names] = [min(width, most) for width in widths[:names]]
-    for block in _blocks(widths, room, names):
-        table = new_table()
+    blocks = _blocks(widths, room, names)
+    if len(cells) == 1 and len(blocks) > 1:  # one row reads better from top to bottom
+        blocks, names = [[1]], 1
+        heads = ["", ""]
+        cells = [
+            [head.strip("\n").replace("\n", " "), cell] for head, cell in zip(given, cells[0], strict=True)
+        ]
+        widths = [room, room]
+    for block in blocks:
+        table = new_table(show_header=any(heads))
         for head, width in zip(heads[:names], widths, strict=False):
             table.add_column(head, overflow="fold", max_width=width)
         for i in block:

@@ -73,7 +73,7 @@ def test_what_sparsities_imply_and_where_the_pair_breaks():
     np.testing.assert_allclose(lines[2].get_ydata(), [0.2, 0.3, 0.4])
     assert lines[0].get_color() != lines[1].get_color() != lines[2].get_color()
     texts = [text.get_text().strip() for text in panel.texts]
-    assert texts[0] == "not sure from 0.45"
+    assert texts[0] == "sure below 0.45"
     assert sorted(texts[1:]) == ["a", "b", "c"]
     assert len(panel.collections) == 2  # bands of the pair
     assert (panel.patches[0].get_x(), panel.patches[0].get_width()) == pytest.approx((0.2, 0.2))

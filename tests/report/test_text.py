@@ -172,7 +172,10 @@ def test_a_verdict_comes_with_its_reason():
     assert line(OPEN, demonstrated=None) == f"{better}, which is below 0.95."
     assert line(OPEN, probability_high=0.96).endswith("which is below 0.95 in part of the range.")
     assert "do not show the difference (p = 0.2000; about 5,678 would" in line(OPEN, p_value=0.2)
-    assert line(UNSTATED, probability_low=None) == "The order is not sure from a sparsity of 0.250."
+    assert line(UNSTATED, probability_low=None) == (
+        "A is better on the complete test with probability 0.95 or more only if the test lacks less than "
+        "25.0% of the true answers."
+    )
     assert "(p <\u00a00.0002" in line(OPEN, p_value=0.0001, ci_low=-0.1)
     assert line(JUDGE_FIRST).endswith("and 51 answers that owkg names would reverse the order.")
     assert line(None) == "There is no verdict on this pair."

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Largest number of pairs in the table; if there are more, only neighbours in the ranking are shown.
 _PAIRS = 15
 # Sparsities in the table, if none is stated.
-_SPARSITIES = (0.2, 0.4, 0.6)
+_SPARSITIES = (0.1, 0.2, 0.4)
 # Draws of the randomisation test.
 _DRAWS = 10_000
 
@@ -70,8 +70,8 @@ def audit(
     (fewer cannot do it, whichever they are; with --lists, owkg also finds an example that does). It reports
     how likely the order is right under the model of Yang et al. (2022) for the sparsities and correlations
     that you state, which of them break the order, and a verdict that names its assumptions. Without
-    --sparsity and without judgements that give an upper bound, owkg assumes no sparsity and prints results
-    for sparsities from 0 to 0.9.
+    --sparsity and without judgements that give an upper bound, owkg assumes no sparsity. It then prints what
+    some sparsities would imply, and below which sparsity each order is sure.
 
     Args:
         files (FILE...): Rank tables (.parquet, .csv, .tsv, folders of Parquet files; a column model tells
@@ -206,7 +206,7 @@ def _range(name: str, text: str | None) -> float | list[float] | None:
     except ValueError:
         values = []
     if len(values) not in (1, 2):
-        raise ValueError(f"`{name}` must be a number or LOW,HIGH, got {text!r}.")
+        raise ValueError(f"`{name}` must be a number or LOW,HIGH such as 0.2,0.4, got {text!r}.")
     return values if len(values) == 2 else values[0]
 
 
@@ -234,7 +234,7 @@ def _show(found: "Audit") -> None:
     import polars as pl
 
     from owkg.auditing.result import metric_name
-    from owkg.report import words
+    from owkg.report import answer, words
 
     ready = words.prepared(found)
     assumed = found.assumptions
@@ -245,7 +245,7 @@ def _show(found: "Audit") -> None:
         models = ready.models.filter(place=place)
         rows = [
             [row["model"], _interval(row["value"], row["ci_low"], row["ci_high"])]
-            + [_interval(row["full"], row["full_low"], row["full_high"])] * stated
+            + [words.range_text(row["full"], row["full_low"], row["full_high"])] * stated
             for row in models.iter_rows(named=True)
         ]
         name = metric_name(metric, average)
@@ -255,14 +255,9 @@ def _show(found: "Audit") -> None:
             grid = ready.grid.filter(pl.col("sparsity").is_in(_SPARSITIES), place=place)
             by_model = grid.partition_by("model", as_dict=True, maintain_order=True)
             cells = [
-                [
-                    model,
-                    *(
-                        _interval(*row, digits=3)
-                        for row in own.select("full", "full_low", "full_high").rows()
-                    ),
-                ]
+                [model, *("-" if low is None else f"{low:.3f} to {high:.3f}" for low, high in ends.rows())]
                 for (model,), own in by_model.items()
+                for ends in [own.select("full_low", "full_high")]
             ]
             title = f"full-test {name} that each sparsity would imply"
             title += ", if missing and retrieved are independent" * bool(given)
@@ -291,7 +286,10 @@ def _show(found: "Audit") -> None:
             "owkg pool RUN... --kg KG --depth DEPTH --draw queries:50, then owkg estimate --pool",
             "dim",
         )
-    line("") if len(found.plans) or len(found.judged) else None
+    heading("next steps" if len(keys) == 1 else f"next steps by {keys['metric'][0]}")
+    for text in answer.steps(ready, keys["place"][0]):
+        line(f"  - {text.replace('`', '')}")
+    line("")
     heading("these verdicts assume")
     for name, text in words.assumed(assumed):
         line(f"  {name.lower()}: {text}", "dim")
@@ -315,15 +313,15 @@ def _show_pairs(ready: "Audit", place: int, name: str, given: str) -> None:
     rows = [
         [pair, f"{row['difference']:+.4f}", p_value(row["p_value"], draws)]
         + [_probabilities(row)] * stated
-        + [_point(row["breakdown_sparsity"]), words.reversing(row), _point(row["breakdown_correlation"])]
+        + [_point(row["breakdown_sparsity"]), words.reversing(row)]
         for pair, row in zip(called, pairs.to_dicts(), strict=True)
     ]
     heads = ["pair", "difference", "p", *[f"P(better){given.replace(' ', chr(10), 1)}"] * stated]
-    heads += ["not sure\nfrom sparsity", "missing\nto reverse", "equal at\ncorrelation gap"]
+    heads += ["sure below\nsparsity", "missing\nto reverse"]
     printed(f"is the first model better than the second? ({name})", heads, rows)
     heading("verdicts")
     for pair, row in zip(called, pairs.to_dicts(), strict=True):
-        line(f"  {pair}: {words.verdict(row)}. {answer.reason(row, level)}")
+        line(f"  {pair}: {words.verdict(row)}. {answer.reason(row, level, independent=bool(given))}")
     if len(pairs) < len(every):
         line("(only neighbours in the ranking; --out and --format json contain all pairs)", "dim")
     line("")
@@ -335,13 +333,12 @@ def _probabilities(row: dict[str, Any]) -> str:
 
 
 def _point(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"
+    return ">0.95" if value is None else f"{value:.3f}"
 
 
-def _interval(value: float | None, low: float | None, high: float | None, digits: int = 4) -> str:
+def _interval(value: float | None, low: float | None, high: float | None) -> str:
     if value is None:
         return "impossible"
     if low is None:
-        return f"{value:.{digits}f}"
-    upper = "...)" if high is None else f"{high:.{digits}f}]"
-    return f"{value:.{digits}f} [{low:.{digits}f}, {upper}"
+        return f"{value:.4f}"
+    return f"{value:.4f} [{low:.4f}, {'...)' if high is None else f'{high:.4f}]'}"

@@ -126,8 +126,8 @@ def _show_two(
         for row in pairs.iter_rows(named=True)
     ]
     title = f"{qrels}: the difference is above 0 if {first} is better ({_test(own, test)})"
-    heads = ["metric", first, second, f"difference [{ci:.0%} interval]", "p value", "wins/ties/losses"]
-    printed(title, [*heads, "effect"], rows, as_given=True)
+    heads = ["metric", first, second, f"difference [{ci:.0%} interval]", "p value", "queries\nwon/tied/lost"]
+    printed(title, [*heads, "difference\n/ SD"], rows, as_given=True)
 
 
 def _test(values: "pl.DataFrame", test: str) -> str:
