@@ -111,7 +111,7 @@ def read_back(
 def pool_card(folder: Path) -> dict[str, Any]:
     """Metadata of a pool; raises ValueError if the folder is not a pool."""
     if not (folder / METADATA_FILE).is_file():
-        raise ArgumentError("pool", f"must be a folder that owkg pool wrote, got {folder}.")
+        raise ValueError(f"{folder}: must be a folder that owkg pool wrote.")
     card = read_metadata(folder)
     if (made_by := card.get("made_by")) != MADE_BY:
         raise ValueError(f"{folder}: must be a pool that {MADE_BY} wrote, got a folder by {made_by!r}.")

@@ -283,7 +283,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
             ("--ties", "random"),
             "--ties must be one of optimistic, pessimistic, realistic, exact, got 'random'.",
         ),
-        (("--sparsity", "much"), "--sparsity must be a number or LOW,HIGH, got 'much'."),
+        (("--sparsity", "much"), "--sparsity must be a number or LOW,HIGH such as 0.2,0.4, got 'much'."),
         (("--sparsity", "0.2", "--correlation", "0.9"), "under the stated correlations"),
         (("--metric", "amri"), "--metric must be plain means of weights that fall with the rank"),
         (("--lists", "one.run"), "--lists must include a list of"),
@@ -303,7 +303,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
         (("--title", "x", "--report", "a.md"), "--title needs a --report that ends in .html"),
         (("--report", "audit.pdf"), "--report must end in .html, .md, .tex, got 'audit.pdf'."),
         (("--judged", "nowhere.qrels", "--kg", "graph"), "No such file or directory: 'nowhere.qrels'"),
-        (("--judged", "graph", "--kg", "graph"), "graph: holds no metadata.json."),
+        (("--judged", "graph", "--kg", "graph"), "graph: must be a folder that owkg pool wrote."),
     ],
 )
 def test_bad_input_is_one_line(call, options, message):

@@ -258,7 +258,7 @@ def test_bad_topics(refused, folder, topics, arguments, shown):
         ("--read s.tsv --out x", "--pool must name"),
         ("--read s.tsv --out x --pool y --depth 2", "--depth has no effect with --read"),
         ("one.run --read s.tsv --out x --pool y", "RUN has no effect with --read"),
-        ("--read s.tsv --out x --pool graph", "--pool must be a folder that owkg pool wrote"),
+        ("--read s.tsv --out x --pool graph", "must be a folder that owkg pool wrote"),
     ],
 )
 def test_bad_input(refused, folder, arguments, shown):

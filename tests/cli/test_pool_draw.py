@@ -106,7 +106,7 @@ def test_a_system_joins(folder, source, done, answer, refused):
         ((*ACCEPT, "--pool", "p"), "--pool has no effect without --drawn"),
         ((*ACCEPT, "--pilot-sheet", "a.tsv", "--drawn", 9), "--drawn has no effect with --pilot-sheet"),
         ((*ACCEPT, "--pilot-sheet", "m0.run"), "--pilot-sheet must be a new file"),
-        ((*ACCEPT, "--drawn", 9, "--pool", "kg"), "--pool must be a folder that owkg pool wrote"),
+        ((*ACCEPT, "--drawn", 9, "--pool", "kg"), "must be a folder that owkg pool wrote"),
         (
             ("accept", "m2.run", "--kg", "kg", "--precision", 1, "--drawn", 9),
             "--size must be given, or a pilot: by the free prediction no first predictions",

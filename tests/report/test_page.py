@@ -135,7 +135,7 @@ def test_tables_of_models_and_grid_are_the_frames(page, audit):
     for row, own in zip(rows, audit.models.iter_rows(named=True), strict=True):
         assert row[:2] == [own["metric"], own["model"]]
         assert estimate(row[2]) == pytest.approx([own["value"], own["ci_low"], own["ci_high"]], abs=5e-5)
-        assert estimate(row[4]) == pytest.approx([own["full"], own["full_low"], own["full_high"]], abs=5e-5)
+        assert estimate(row[4]) == pytest.approx([own["full_low"], own["full_high"], own["full"]], abs=5e-5)
     rows = table(page, "Full-test metric")[1:]
     for row, own in zip(rows, audit.grid.iter_rows(named=True), strict=True):
         assert row[1] == own["model"]
