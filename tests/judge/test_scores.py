@@ -226,3 +226,31 @@ def test_bounds_of_ranks_are_no_ties_of_the_default_rule(tmp_path):
         owkg.compare([folder], "hits@1", ties="pessimistic")
     with pytest.warns(UserWarning, match="2 of 8 ranks are bounds"):
         owkg.evaluate(folder, "hits@1")
+
+
+@pytest.mark.parametrize("harder", [False, True])
+def test_heavy_queries_that_score_differently_are_noted_once_for_all_systems(harder):
+    """Of 400 queries, ten have 10 answers: together a fifth of the weight."""
+    sizes = np.repeat([10, 1], [10, 390])
+    query = np.repeat(np.arange(400), sizes)
+    place = np.arange(len(query)) % 4
+    ranks = np.where((sizes[query] > 1) & harder, 50, place + 1)
+    frame = pl.DataFrame(
+        {
+            "head": [f"h{q}" for q in query],
+            "relation": "r",
+            "tail": [f"t{i}" for i in range(len(query))],
+            "side": "tail",
+            "optimistic": ranks,
+            "pessimistic": ranks,
+            "candidates": 100,
+        }
+    )
+    systems = {"a": frame, "b": frame.with_columns(pl.col("optimistic", "pessimistic") + 1)}
+    found = scores(systems, [metric("mrr"), metric("macro-mrr")])[0].heavy_queries()
+    assert len(found) == harder
+    assert not harder or found[0].startswith("a, b: the ten queries with the most weight")
+    assert not harder or "of the variance of mrr and score" in found[0]
+    notes = owkg.audit(systems, "mrr", test="t").assumptions["notes"]
+    same = [note for note in notes if "owkg audit --average queries), the order is the same: mrr" in note]
+    assert len(same) == harder
