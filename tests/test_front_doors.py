@@ -134,6 +134,7 @@ def test_evaluate_takes_ranks_or_a_path(ranks, root, systems):
     assert error.value.name == "ranks"
 
 
+@pytest.mark.filterwarnings("ignore:.*the intervals may be too narrow")
 def test_compare(systems, root):
     """The tables of the command; of frames as of files."""
     qrels = [root / INPUT / "full.qrels", root / INPUT / "sparse.qrels"]

@@ -196,6 +196,8 @@ def compare(
         raise ArgumentError("on_progress", f"must be a function of (done, total), got {on_progress!r}.")
     if not isinstance(correction, str) or correction not in _CORRECTIONS:
         raise ArgumentError("correction", f"must be one of {', '.join(_CORRECTIONS)}, got {correction!r}.")
+    if test not in list(PairTest):
+        raise ArgumentError("test", f"must be one of {', '.join(PairTest)}, got {test!r}.")
     test_key, order_key = children(seed, 2)
     reading = TableReading(columns or {}, untied, realistic, candidates, ids)
     measures = measures_named(metrics)

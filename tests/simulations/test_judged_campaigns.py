@@ -87,7 +87,7 @@ def test_a_budgeted_pool_from_the_sheet_to_the_audit(files, call, monkeypatch, t
         assert row["ci_high"] is None
     code, out, _ = call("audit", *systems, *listed, "--judged", tmp_path / "pool")
     assert "no upper end" in " ".join(out.split())
-    assert "full-test mrr by assumed sparsity" in " ".join(out.split())
+    assert "full-test mrr that each sparsity would imply" in " ".join(out.split())
     # What is written is not overruled; what nobody knows can be stated.
     for command in (("audit", *systems, *listed, "--judged"), ("missing", "--kg", "graph")):
         code, _, err = call(*command, tmp_path / "judged.qrels", "--design", "complete")
