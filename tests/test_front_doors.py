@@ -107,7 +107,7 @@ def test_evaluate_takes_frames_and_usual_metrics(systems):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["mmr"], {}, "`metrics` must be valid: unknown metric 'mmr': did you mean mr, zmr, mrr"),
+        (["mmr"], {}, "`metrics` must name metrics: unknown metric 'mmr': did you mean mr, zmr, mrr"),
         ([], {}, "`metrics` must name at least one metric"),
         ("mrr", {"by": "colour"}, "`by` must be from side, ties, relation, category, popularity"),
         ("mrr", {"by": ("relation", "category")}, "with at most one besides side and ties"),

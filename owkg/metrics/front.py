@@ -50,7 +50,7 @@ def metrics_named(metrics: MetricNames | None) -> list[Metric] | None:
     try:
         found = [_metric(name) for name in names]
     except ValueError as error:
-        raise ArgumentError("metrics", f"must be known: {error}") from None
+        raise ArgumentError("metrics", f"must name metrics: {error}") from None
     named: dict[str, Metric] = {}
     for one in found:
         if named.setdefault(one.name, one) != one:

@@ -321,7 +321,7 @@ def test_models_with_seeds_are_one_pair(folder, call, done, answer, tmp_path):
         (("{a}", "{a}"), "a.parquet: is given twice"),
         (("{a}", "{b}", "--by", "ties"), "--by must be of side, relation, category, got ties"),
         (("{a}", "{b}", "--by", "category"), "--by category needs --kg"),
-        (("{a}", "{b}", "--metric", "mmr"), "--metric must be known: unknown metric"),
+        (("{a}", "{b}", "--metric", "mmr"), "--metric must name metrics: unknown metric"),
         (("{a}", "{b}", "--metric", "zmrr"), "must be means, plain or adjusted as an index, got zmrr"),
         (("{a}", "{b}", "--ties", "best"), "--ties must be one of"),
         (("{a}", "{b}", "--ci", "1"), "--ci must be"),
