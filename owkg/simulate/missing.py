@@ -43,11 +43,18 @@ def draw_missing(
     exists = jnp.arange(size, dtype=jnp.int32) < num_answers
     if isinstance(missing, NodeBased):
         node_key, key = jax.random.split(key)
-        location, answer_survival = parameter
-        query = _query_survival(node_key, location, missing.spread, answer_survival, num_answers)
-        # Survival probability of an answer given the query entity, averaged over the answer's own entity.
-        parameter = 1 - query * answer_survival
+        parameter = probability_of_query(node_key, missing, parameter, num_answers)
     return _not_all_missing(key, jnp.where(exists, parameter, jnp.float32(1)))
+
+
+def probability_of_query(
+    key: Key[Array, ""], missing: NodeBased, parameter: Float[Array, "2"], num_answers: Int[Array, ""]
+) -> Float[Array, ""]:
+    """Probability that an answer is missing, given the query entity, which is drawn; consumes `key`."""
+    location, answer_survival = parameter
+    query = _query_survival(key, location, missing.spread, answer_survival, num_answers)
+    # Survival probability of an answer given the query entity, averaged over the answer's own entity.
+    return 1 - query * answer_survival
 
 
 def _not_all_missing(key: Key[Array, ""], probability: Float[Array, "size"]) -> Bool[Array, "size"]:

@@ -24,11 +24,15 @@ def unit_uniform(words: UInt32[Array, "n"]) -> Float[Array, "n"]:
     return (words >> 8).astype(jnp.float32) * jnp.float32(2**-24)
 
 
-def bounded(words: UInt32[Array, "n"], bound: Int[Array, "n"]) -> Int[Array, "n"]:
+def bounded(words: UInt32[Array, "*n"], bound: Int[Array, "*n"], *, small: bool = False) -> Int[Array, "*n"]:
     """Integers uniform on 0 .. bound-1, computed as the high word of word times bound.
 
-    The probability of each value is off by at most 2^-32.
+    The probability of each value is off by at most 2^-32. With `small`, which needs bounds of at most 2^16,
+    the same numbers come from products of 32 bits.
     """
+    if small:
+        bound = bound.astype(jnp.uint32)
+        return (((words >> 16) * bound + (((words & 0xFFFF) * bound) >> 16)) >> 16).astype(jnp.int32)
     return ((words.astype(jnp.uint64) * bound.astype(jnp.uint64)) >> 32).astype(jnp.int32)
 
 

@@ -18,6 +18,7 @@ from owkg.rank_weights import RankWeight
 from owkg.rank_weights.registry import Metrics, checked_metrics
 from owkg.simulate import missing as missing_facts
 from owkg.simulate.classification import classification_ranks
+from owkg.simulate.exchangeable import exchangeable_metrics, is_exchangeable
 from owkg.simulate.numerics import pairwise_sum
 from owkg.simulate.scores import score_ranks
 
@@ -78,26 +79,27 @@ def checked_run(
 
 def _query_metrics(
     key: Key[Array, ""],
-    metrics: tuple[RankWeight, ...],
-    missing: MissingModel,
-    prediction: PredictionModel,
-    size: int,
     missing_ability: Float[Array, "models"],
     test_ability: Float[Array, "models"],
     parameter: Float[Array, "..."],
     num_answers: Int[Array, ""],
     num_entities: Int[Array, ""],
+    *,
+    metrics: tuple[RankWeight, ...],
+    missing: MissingModel,
+    prediction: PredictionModel,
+    size: int,
 ) -> Float[Array, "models metrics"]:
     """Metrics of several models on one random query; the models share its missing facts.
 
     Args:
         key: random key, consumed.
-        metrics, missing, prediction, size: static; `size` is at least N.
         missing_ability, test_ability: ability of each model on missing and on test answers, [models]:
             probability of a positive under `Classification`, mean score under `Score`.
         parameter: parameters of the missing-fact model in this setting.
         num_answers: N.
         num_entities: candidates before filtering.
+        metrics, missing, prediction, size: static; `size` is at least N.
     """
     missing_key, model_key = jax.random.split(key)
     is_missing = missing_facts.draw_missing(missing_key, missing, parameter, num_answers, size)
@@ -115,21 +117,36 @@ def _query_metrics(
     return jax.vmap(one_model)(keys, missing_ability, test_ability)
 
 
-@partial(jax.jit, static_argnames=("metrics", "missing", "prediction", "size", "block"))
-def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block):
+@partial(jax.jit, static_argnames=("metrics", "missing", "prediction", "size", "block", "small"))
+def _block_sums(keys, counts, rows, *, metrics, missing, prediction, size, block, small):
     """Sums over trials of v, v^2, v^3, v^4 and v v', for blocks laid out `[steps, width]`."""
+    index = jnp.arange(block, dtype=jnp.uint32)
 
-    def one_block(key, count, row):
-        def one_trial(index):
-            values = _query_metrics(jax.random.fold_in(key, index), metrics, missing, prediction, size, *row)
-            return jnp.where(index < count, values.reshape(-1), 0)
+    def one_step(step):
+        keys, counts, rows = step
+        if is_exchangeable(missing, prediction, rows[0].shape[1]):
+            abilities = (ability[:, 0] for ability in rows[:2])
+            values = exchangeable_metrics(keys, block, metrics, missing, size, small, *abilities, *rows[2:])
+        else:
+            one = partial(_query_metrics, metrics=metrics, missing=missing, prediction=prediction, size=size)
+            each = jax.vmap(lambda key: jax.vmap(lambda i: jax.random.fold_in(key, i))(index))(keys)
+            values = jax.vmap(lambda keys, row: jax.vmap(lambda key: one(key, *row))(keys))(each, rows)
+            values = jnp.moveaxis(values.reshape(*each.shape, -1), -1, 0)
+        values = jnp.where(index < counts[:, None], values, 0)
+        return _moments(values.astype(jnp.float64))
 
-        values = jax.vmap(one_trial)(jnp.arange(block, dtype=jnp.uint32)).astype(jnp.float64)
-        square = values * values
-        powers = jnp.stack([values, square, square * values, square * square], axis=1)
-        return pairwise_sum(powers), pairwise_sum(values[:, :, None] * values[:, None, :])
+    return jax.lax.map(one_step, (keys, counts, rows))
 
-    return jax.lax.map(lambda step: jax.vmap(one_block)(*step), (keys, counts, rows))
+
+def _moments(
+    values: Float[Array, "values blocks trials"],
+) -> tuple[Float[Array, "blocks 4 values"], Float[Array, "blocks values values"]]:
+    """Sums over trials of v, v^2, v^3, v^4 and v v'."""
+    square = values * values
+    powers = jnp.stack([values, square, square * values, square * square])
+    products = values[:, None] * values
+    powers, products = (pairwise_sum(jnp.moveaxis(array, -1, 0)) for array in (powers, products))
+    return jnp.moveaxis(powers, -1, 0), jnp.moveaxis(products, -1, 0)
 
 
 def trials_in_flight(devices: Sequence[Any], num_answers: int) -> int:
@@ -213,6 +230,7 @@ def sums_over_trials(
                 prediction=run.prediction,
                 size=size,
                 block=block,
+                small=int(np.max(setting.num_entities)) < 2**16,
             )
             # Blocks are added in order, so that the rounding does not depend on the calls.
             for total, part in zip((powers, products), sums, strict=True):

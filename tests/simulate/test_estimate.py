@@ -153,7 +153,7 @@ def test_estimates_of_zeros_and_ones_are_the_textbook_formulas(trials):
     setting = {"strength": 0.5, "sparsity": 0.5, "num_answers": 1, "num_entities": 4}
     constant = RankWeight("one", lambda rank: rank**0)
     both = (hits_at(1), constant)
-    result = simulate.estimate(jax.random.key(5), both, trials=trials, **setting)
+    result = simulate.estimate(jax.random.key(6), both, trials=trials, **setting)
     assert (result.mean[1], result.variance[1]) == (1, 0)
     ones = round(float(result.mean[0]) * trials)
     sample = np.repeat([1.0, 0.0], [ones, trials - ones])

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from owkg import openworld
+from owkg.rank_weights import RankWeight
 from owkg.simulate.classification import classification_ranks
+from owkg.simulate.exchangeable import exchangeable_metrics
 from owkg.simulate.missing import _not_all_missing
 from owkg.simulate.numerics import pairwise_sum
 
@@ -86,3 +89,56 @@ def test_pairwise_sum(n):
     values = np.random.default_rng(0).normal(size=(n, 3))
     with jax.enable_x64(True):
         np.testing.assert_allclose(pairwise_sum(jnp.asarray(values)), values.sum(0), rtol=1e-11)
+
+
+def law_of_queries(probability, missing_strength, test_strength, num_answers, num_entities):
+    """P(number of test answers, their sorted filtered ranks) by enumeration of kinds and orders."""
+    law = Counter()
+    for kind in itertools.product([(m, p) for m in (True, False) for p in (True, False)], repeat=num_answers):
+        chance = 1.0
+        for is_missing, positive in kind:
+            strength = missing_strength if is_missing else test_strength
+            chance *= probability if is_missing else 1 - probability
+            chance *= strength if positive else 1 - strength
+        ahead, positives, behind, negatives = (
+            kind.count(one) for one in ((True, True), (False, True), (True, False), (False, False))
+        )
+        if positives + negatives == 0 or chance == 0:
+            continue
+        chance /= 1 - probability**num_answers
+        others = num_entities - num_answers + behind
+        for ranks, share in law_of_ranks(ahead, positives, negatives, others).items():
+            law[tuple(sorted(ranks))] += chance * share
+    return law
+
+
+@pytest.mark.parametrize(
+    ("probability", "missing_strength", "test_strength", "others"),
+    [(0.4, 0.7, 0.5, 2), (0.9, 0.2, 0.6, 1), (0.0, 0.5, 0.8, 3), (0.5, 1.0, 0.0, 1), (0.3, 0.0, 1.0, 2)],
+)
+def test_joint_law_of_exchangeable_answers(probability, missing_strength, test_strength, others):
+    num_answers = 3
+    powers = [RankWeight(f"w{base}", lambda rank, base=base: base**-rank) for base in (2.0, 3.0)]
+    rows = (np.full(4, missing_strength, np.float32), np.full(4, test_strength, np.float32))
+    rows += (np.full(4, probability, np.float32), np.full(4, num_answers), np.full(4, num_answers + others))
+
+    def of(ranks):
+        return tuple(round(float(np.mean(base ** -np.array(ranks, float))), 5) for base in (2.0, 3.0))
+
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(2), 4)
+        drawn = exchangeable_metrics(
+            keys, TRIALS // 4, powers, openworld.INDEPENDENT, 4, True, *map(jnp.asarray, rows)
+        )
+    seen = Counter(tuple(round(float(x), 5) for x in pair) for pair in np.asarray(drawn).reshape(2, -1).T)
+    law = Counter()
+    for ranks, chance in law_of_queries(
+        probability, missing_strength, test_strength, num_answers, num_answers + others
+    ).items():
+        law[of(ranks)] += chance
+    assert sum(law.values()) == pytest.approx(1)
+    assert set(seen) <= set(law)
+    frequent = [value for value in law if law[value] * TRIALS > 10]
+    expected = np.array([law[value] * TRIALS for value in frequent])
+    counts = np.array([seen[value] for value in frequent])
+    assert np.sum((counts - expected) ** 2 / expected) < stats.chi2.isf(1e-4, len(frequent))
