@@ -179,7 +179,7 @@ accelerator: $(if $(PYTHON_RUN),,$(STAMP))
 
 docs: $(STAMP)
 	@echo "==> executing the notebooks"
-	@$(BIN)/jupyter nbconvert --to notebook --execute --inplace notebooks/*.ipynb notebooks/lessons/*.ipynb
+	@$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb notebooks/lessons/*.ipynb
 
 site: $(STAMP)
 	@echo "==> building the documentation"
