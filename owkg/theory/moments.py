@@ -23,6 +23,8 @@ from owkg.rank_weights.tables import padded_size
 from owkg.theory import grids, missing_counts
 from owkg.theory.grids import checked_prefix_sums, log_factorials, over_grid
 
+# Parts of `given_missing` in JAX: more parts save time, and take longer to compile.
+_PARTS = 4
 # Entries of an array of `given_missing` in NumPy, so that it stays in the second-level cache.
 _ENTRIES = 2**15
 
@@ -63,22 +65,23 @@ def given_missing(
     hit_square = hit * next2 / (k + 1)
     hit_pair = hit**2 * (next1**2 + next2) / ((k + 1.0) * (k + 2.0))
 
-    def with_missing(pmf: Float[Any, "..."], m: Int[Any, "..."]) -> tuple[Any, Any]:
+    def with_missing(
+        pmf: Float[Any, "..."], m: Int[Any, "..."], inverse: Float[Any, "..."]
+    ) -> tuple[Any, Any]:
+        """E[M | m] and Var[M | m] from P(k | m) and 1 / (n + 1) for k = 0 .. width, which may end at m."""
         m = m[..., None]
-        last = num_entities - num_answers + m + 1  # k + n
-        # From k = m + 1 on, which no m reaches, n may be below 1.
-        inverse = 1 / xp.maximum(last - xp.arange(-1, size), 1).astype(sums.dtype)
+        width = pmf.shape[-1]
         per_n, per_next = inverse[..., 1:], inverse[..., :-1]  # 1/n, 1/(n+1)
-        last1, last2 = upto(last)
-        tail1, tail2 = last1 - head1, last2 - head2
+        last1, last2 = upto(num_entities - num_answers + m + 1)  # k + n
+        tail1, tail2 = last1 - head1[:width], last2 - head2[:width]
         miss_mean = miss * tail1 * per_n
         miss_pair = miss**2 * (tail1**2 + tail2) * per_n * per_next
-        mean = hit_mean + miss_mean
-        square = hit_square + miss * tail2 * per_n
-        pair = hit_pair + 2 * hit_mean * miss_mean + miss_pair
-        tests = xp.maximum(num_answers - m, 1)
+        mean = hit_mean[:width] + miss_mean
+        square = hit_square[:width] + miss * tail2 * per_n
+        pair = hit_pair[:width] + 2 * hit_mean[:width] * miss_mean + miss_pair
+        one_test = 1 / xp.maximum(num_answers - m, 1).astype(sums.dtype)
         mean_given_m = xp.sum(pmf * mean, axis=-1)
-        second_given_m = xp.sum(pmf * (pair + (square - pair) / tests), axis=-1)
+        second_given_m = xp.sum(pmf * (pair + (square - pair) * one_test), axis=-1)
         return mean_given_m, second_given_m - mean_given_m**2
 
     def one_more(pmf: Float[Any, "..."]) -> Any:
@@ -86,11 +89,13 @@ def given_missing(
         positive = missing_strength * xp.concatenate([xp.zeros_like(pmf[:1]), pmf[:-1]])
         return (1 - missing_strength) * pmf + positive
 
+    def inverses(m: Int[Any, "..."], k: Int[Any, "..."]) -> Any:
+        """1 / (n + 1). From k = m + 1 on, which no m reaches, n may be below 1."""
+        return 1 / xp.maximum(num_entities - num_answers + m[..., None] + 2 - k, 1).astype(sums.dtype)
+
     pmf = xp.where(k == 0, 1.0, xp.zeros_like(head1 * hit * missing_strength))
     if xp is not np:
-        import jax
-
-        return jax.lax.scan(lambda pmf, m: (one_more(pmf), with_missing(pmf, m)), pmf, k)[1]
+        return _scanned(with_missing, one_more, inverses, pmf)
     given = np.empty((2, size))
     for begin in range(0, size, max(1, _ENTRIES // size)):
         m = k[begin : begin + max(1, _ENTRIES // size)]
@@ -98,8 +103,39 @@ def given_missing(
         for row in pmfs:
             row[:] = pmf
             pmf = one_more(pmf)
-        given[:, m] = with_missing(pmfs, m)
+        given[:, m] = with_missing(pmfs, m, inverses(m, np.arange(size + 1)))
     return given[0], given[1]
+
+
+def _scanned(
+    with_missing: Callable[..., tuple[Any, Any]],
+    one_more: Callable[..., Any],
+    inverses: Callable[..., Any],
+    pmf: Float[Any, "size"],
+) -> tuple[Float[Any, "size"], Float[Any, "size"]]:
+    """`with_missing` for m = 0 .. size-1 in JAX, in parts whose arrays end at their largest m.
+
+    The numbers of one m, shifted by one, are those of the next, except the first: nothing is divided again.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    size = len(pmf)
+    known, parts = pmf[:1], []
+    for begin in range(0, size, step := -(-size // _PARTS)):
+        end = min(begin + step, size)
+        width = min(end + 1, size)  # the last pmf is that of the first m of the next part
+
+        def next_m(state: tuple[Any, Any], m: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+            pmf, inverse = state
+            shifted = jnp.concatenate([inverses(m + 1, jnp.arange(1)), inverse[:-1]])
+            return (one_more(pmf), shifted), with_missing(pmf, m, inverse)
+
+        start = jnp.pad(known, (0, width - len(known))), inverses(jnp.asarray(begin), jnp.arange(width + 1))
+        (known, _), found = jax.lax.scan(next_m, start, jnp.arange(begin, end))
+        parts.append(found)
+    mean, variance = (jnp.concatenate(part) for part in zip(*parts, strict=True))
+    return mean, variance
 
 
 @cache
