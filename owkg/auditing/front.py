@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from owkg import checks
@@ -266,6 +267,9 @@ def _limits(name: str, value: Any, least: float, most: float) -> tuple[float, fl
     """(low, high) from one number or two."""
     if value is None:
         return None
+    given = [x for x in np.ravel(np.asarray(value, object)) if isinstance(x, int | float)]
+    if name == "sparsity" and any(1 < x <= 100 for x in given):
+        raise ArgumentError(name, f"must be a share, so that 20 % is 0.2, got {max(given):g}.")
     limits = checks.real(name, value, least, most, closed="low" if name == "sparsity" else True)
     if limits.shape not in ((), (2,)):
         raise ArgumentError(name, f"must be a number, or a lower and an upper number, got {value!r}.")

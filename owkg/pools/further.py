@@ -77,8 +77,8 @@ def require_runs(paths: Sequence[Path]) -> None:
     """Raise ValueError naming the file, if a file for a draw is a rank table."""
     for path in filter(holds_ranks, paths):
         raise ValueError(
-            f"{path}: is a rank table, whose lists hold only tested answers; a draw needs the runs "
-            "(owkg rank --lists writes them)."
+            f"{path}: is a rank table, whose lists hold only tested answers; a draw needs the "
+            "ranked lists of all candidates (owkg rank --lists and owkg ranks convert --lists write them)."
         )
 
 

@@ -284,6 +284,7 @@ def test_neighbours_of_many_systems(call, tmp_path):
             "--ties must be one of optimistic, pessimistic, realistic, exact, got 'random'.",
         ),
         (("--sparsity", "much"), "--sparsity must be a number or LOW,HIGH such as 0.2,0.4, got 'much'."),
+        (("--sparsity", "20,40"), "--sparsity must be a share, so that 20 % is 0.2, got 40."),
         (("--sparsity", "0.2", "--correlation", "0.9"), "under the stated correlations"),
         (("--metric", "amri"), "--metric must be plain means of weights that fall with the rank"),
         (("--lists", "one.run"), "--lists must include a list of"),
