@@ -1,7 +1,8 @@
 # make demo   set up, then run the main job end to end; results under out/
 # make test   set up, then run all tests
 # make fuzz   set up, then read, damage, divide and interrupt files at random; CASES=10000 of each kind, SEED=0
-# make bench  set up, then measure speed; tables under out/, all of them in docs/evidence/performance.md
+# make bench  set up, then measure speed where the code has changed since; docs/evidence/performance.md has the tables
+#             (PEERS=1: with PyKEEN, ranx and trec_eval, in an environment of their own; ARGS='--parts judge,audit')
 # make accelerator  measure what depends on the device, nine minutes at most; go on where it stopped
 #             (ARGS=--quick: tiny sizes; PYTHON_RUN=python3: with that interpreter's packages, nothing is installed)
 # make test-oldest  the oldest versions that pyproject.toml allows, in an environment of their own: a quick part
@@ -141,37 +142,14 @@ fuzz: $(STAMP)
 	@echo "==> $(CASES) cases of each reader, of datasets against tables, and processes (seed $(SEED))"
 	@OWKG_FUZZ=$(CASES) $(BIN)/python -m pytest -q tests/fuzz -n 2 --dist worksteal --hypothesis-seed=$(SEED)
 
-bench: $(STAMP)
-	@echo "==> start-up of the commands"
-	@$(BIN)/python benchmarks/startup.py --out $(OUT)
-	@echo "==> speed of the simulator and of the exact moments"
-	@$(BIN)/python benchmarks/simulation.py --out $(OUT)
-	@echo "==> speed of rankings of systems and their tests"
-	@$(BIN)/python benchmarks/judge.py --out $(OUT)
-	@echo "==> speed of audits"
-	@$(BIN)/python benchmarks/audit.py --out $(OUT)
-	@echo "==> speed of redrawn test sets"
-	@$(BIN)/python benchmarks/thinning.py --out $(OUT)
-	@echo "==> speed of rank metrics, intervals and ranking"
-	@$(BIN)/python benchmarks/metrics.py --out $(OUT)
-	@echo "==> ranks that do not fit in memory"
-	@$(BIN)/python benchmarks/streaming.py --quick --out $(OUT)
-	@echo "==> speed of the closed world"
-	@$(BIN)/python benchmarks/family_tree.py --out $(OUT)
-	@echo "==> speed of full evaluation and of training steps"
-	@$(BIN)/python benchmarks/evaluation.py --out $(OUT)
-	@$(BIN)/python benchmarks/training.py --out $(OUT)
-	@$(BIN)/python benchmarks/training_rows.py --out $(OUT)
-	@$(BIN)/python benchmarks/training_mesh.py --quick --out $(OUT)
-	@echo "==> runs at once, on a cluster"
-	@$(BIN)/python benchmarks/cluster.py --quick --out $(OUT)
-	@echo "==> speed of entity alignment"
-	@$(BIN)/python benchmarks/alignment.py --out $(OUT)
-	@echo "==> graphs of up to 100 million triples, sampled evaluation of 2.5 million entities"
-	@$(BIN)/python benchmarks/large_graph.py --out $(OUT)
-	@$(BIN)/python benchmarks/sampled_evaluation.py --out $(OUT)
-	@echo "==> docs/evidence/performance.md"
-	@$(BIN)/python benchmarks/page.py --out $(OUT) --page docs/evidence/performance.md
+bench: $(STAMP) $(if $(PEERS),.venv-peers/.installed)
+	@$(BIN)/python benchmarks/all.py --out $(OUT) $(if $(PEERS),--peers .venv-peers/bin/python) $(ARGS)
+
+.venv-peers/.installed:
+	@echo "==> an environment with the peers"
+	@python3 -m venv .venv-peers
+	@.venv-peers/bin/pip install --quiet -e . pykeen==1.11.1 ranx pytrec_eval
+	@touch $@
 
 accelerator: $(if $(PYTHON_RUN),,$(STAMP))
 	@echo "==> speed on the device, each beside its limit"
@@ -187,4 +165,4 @@ site: $(STAMP)
 	@echo "==> $(OUT)/site/index.html"
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(OUT) .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) .venv-peers $(OUT) .pytest_cache .ruff_cache .hypothesis

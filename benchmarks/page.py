@@ -2,12 +2,14 @@
 
     python benchmarks/page.py --out out --page docs/evidence/performance.md
 
-The end of the page names the benchmarks that were not measured.
+Parts of the page stay as they are if the folder has no table of their benchmark; the end of the page names
+the benchmarks that were never measured.
 """
 
 import ast
 import json
 import re
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,12 +45,14 @@ TABLES = {
 PAGE = Path("docs/evidence/performance.md")
 RECORD = Path(__file__).parents[1] / "docs" / "reproduction" / "accelerator.json"
 """The numbers that were measured on an accelerator."""
+RECORD_OF_RUNS = RECORD.with_name("benchmarks.json")
+"""Date and commit of the last run of each benchmark."""
 
 _PACKAGES = ("numpy", "polars", "scipy", "optax")
 _UNITS = {"_s": "s", "_gib": "GiB", "_gb": "GB", "_hours": "h"}
 _HEAD = """# Performance
 
-Written by `make bench` with {machine};
+Written by `make bench`, last with {machine};
 {versions}. Every speed is compared with a limit of the machine or with a peer, measured in the same
 run. [Speed on an accelerator](#speed-on-an-accelerator) has what depends on the device.
 """
@@ -78,35 +82,62 @@ def headed(column: str) -> str:
     return column.replace("_", " ")
 
 
-def page(folder: Path) -> str:
-    """The page as Markdown, from the tables in a folder."""
+def page(folder: Path, record: dict[str, Any], earlier: str = "", names: Iterable[str] = TABLES) -> str:
+    """The page as Markdown.
+
+    Args:
+        folder: folder with the tables of the benchmarks.
+        record: commit and date of the run of each benchmark.
+        earlier: the page so far, whose parts stay if a benchmark has no table or is not named.
+        names: benchmarks whose tables are taken from the folder. Default: all.
+    """
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    own, kept = set(names), parts_of(earlier)
     parts, missing = [_HEAD.format(machine=machine(), versions=versions)], []
     for name, tables in TABLES.items():
         found = [folder / f"{table}.csv" for table in tables if (folder / f"{table}.csv").is_file()]
-        if not found:
-            missing.append(name)
+        heading = f"## {name.replace('_', ' ').capitalize()}"
+        if not found or name not in own:
+            if heading in kept:
+                parts.append(kept[heading])
+            else:
+                missing.append(name)
             continue
         title, _, text = described(Path(__file__).with_name(f"{name}.py")).partition("\n\n")
-        parts.append(f"## {name.replace('_', ' ').capitalize()}\n\n{title}\n\n{text}".rstrip() + "\n")
+        parts.append(f"{heading}\n\n{title}\n\n{text}".rstrip() + "\n")
+        if name in record:
+            run = record[name]
+            parts.append(f"Measured on {run['measured']}, last changed by commit {run['commit']}.\n")
         for path in found:
             table = pl.read_csv(path, infer_schema_length=None)
             heads = [headed(column) for column in table.columns]
             parts.append(markdown_table(heads, [[shown(x) for x in row] for row in table.rows()]))
     if missing:
-        parts.append(f"Not measured in this run: {', '.join(missing)}.\n")
+        parts.append(f"Not measured yet: {', '.join(missing)}.\n")
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def parts_of(text: str) -> dict[str, str]:
+    """Parts of a page by their headings of the second level, without the part of the accelerator."""
+    pieces = re.split(r"^(?=## )", text.partition("<!--")[0], flags=re.MULTILINE)[1:]
+    return {piece.partition("\n")[0]: piece for piece in pieces}
+
+
+def write_page(folder: Path, to: Path, names: Iterable[str] = TABLES) -> None:
+    """Writes the page with the tables of the named benchmarks in a folder; other parts stay as they are."""
+    runs = json.loads(RECORD_OF_RUNS.read_text(encoding="utf-8")) if RECORD_OF_RUNS.is_file() else {}
+    text = page(folder, runs, to.read_text(encoding="utf-8") if to.is_file() else "", names)
+    if RECORD.is_file():
+        text = joined(text, json.loads(RECORD.read_text(encoding="utf-8")))
+    with written_aside(to) as aside:
+        aside.write_text(text, encoding="utf-8")
 
 
 def main(
     out: Out = Path("out"), to: Annotated[Path, typer.Option("--page", help="Markdown file to write.")] = PAGE
 ) -> None:
     """Writes the page of all speeds from the tables of the benchmarks."""
-    text = page(out)
-    if RECORD.is_file():
-        text = joined(text, json.loads(RECORD.read_text(encoding="utf-8")))
-    with written_aside(to) as aside:
-        aside.write_text(text)
+    write_page(out, to)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import polars as pl
 
+from benchmarks import all as all_benchmarks
+from benchmarks.all import PARTS, command_of, is_due
 from benchmarks.page import TABLES, described, page
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -13,13 +15,45 @@ def test_what_is_there_is_shown_and_what_is_not_is_named(tmp_path):
     pl.DataFrame({"what_it_is": ["a|b"], "first_s": [0.123456], "rows": [12345]}).write_csv(
         tmp_path / "benchmark_judge.csv"
     )
-    text = page(tmp_path)
+    text = page(tmp_path, {"judge": {"commit": "abc1234", "measured": "2026-11-29"}})
     assert "| what it is | first, s | rows |" in text
     assert "| a\\|b | 0.1235 | 12,345 |" in text
     assert "## Judge\n\nSpeed of rankings on parts of the queries" in text
+    assert "Measured on 2026-11-29, last changed by commit abc1234." in text
     last = text.splitlines()[-1]
     assert all(name in last for name in TABLES if name != "judge")
     assert "judge" not in last
+
+
+def test_other_parts_stay(tmp_path):
+    earlier = (
+        "# Performance\n\n## Startup\n\nold\n\n## Judge\n\nold too\n\n<!-- on an accelerator -->\n## More\n"
+    )
+    for name in ("benchmark_judge", "benchmark_simulation"):
+        pl.DataFrame({"count": [7]}).write_csv(tmp_path / f"{name}.csv")
+    text = page(tmp_path, {}, earlier, ["judge"])
+    assert "## Startup\n\nold\n" in text
+    assert "old too" not in text
+    assert "## Simulation" not in text
+    assert "More" not in text
+
+
+def test_a_benchmark_is_due_after_a_change(monkeypatch):
+    monkeypatch.setattr(all_benchmarks, "commit_of", lambda name: {"judge": "abc", "audit": ""}[name])
+    assert not is_due("judge", {"judge": {"commit": "abc"}})
+    assert is_due("judge", {"judge": {"commit": "abd"}})
+    assert is_due("judge", {})
+    assert is_due("audit", {"audit": {"commit": ""}})  # without git nothing is known
+
+
+def test_every_benchmark_exists_and_peers_are_given_to_it():
+    assert set(PARTS) == set(TABLES)
+    for name, part in PARTS.items():
+        assert (BENCHMARKS / f"{name}.py").is_file()
+        assert all((BENCHMARKS.parent / source).exists() for source in part.sources), name
+    own, theirs = (command_of("evaluation", Path("out"), peers) for peers in (None, Path("other")))
+    assert theirs == [*own, "--pykeen", "other"]
+    assert command_of("metrics", Path("out"), Path("other"))[0] == "other"
 
 
 def test_every_table_is_that_of_a_benchmark():
