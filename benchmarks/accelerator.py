@@ -4,9 +4,9 @@ The parts are: limits of the device; Monte Carlo; full evaluation; steps of ever
 their rows; sampled evaluation; every configuration of the paper's preset (`python -m simulations.yang2022
 open-world`), projected; trainings together; and as many whole runs of the preset as fit into the remaining
 time. Each part is saved in `accelerator.json` as soon as it is measured, and is not measured again: the same
-command resumes where it stopped, and retries failed parts last. A part that is still running when the time is
-over, for example because it compiles for longer, ends with the command. `accelerator.md` is written from that
-file.
+command resumes where it stopped, and retries failed parts last. A part that takes longer than its budget, for
+example because it compiles for longer, is given up, and the next part begins in a new process; a part that is
+still running when the time is over ends with the command. `accelerator.md` is written from that file.
 
     python benchmarks/accelerator.py --out out
 
@@ -18,6 +18,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -45,6 +46,8 @@ _TOGETHER = {"small": {"dim": 32, "batch_size": 256, "num_negatives": 32}, "larg
 # Seconds: assumed time of a part before one of its kind was measured, time that is kept for the end, and the
 # allowed factor over the last part of its kind, or over its projection.
 _UNKNOWN, _KEPT, _SLACK = 30.0, 10.0, 1.3
+# Exit code of a process that gave a part up, and the beginning of what the file says of that part.
+_AGAIN, _GIVEN_UP = 3, "took longer than its budget"
 
 
 def described(scale: parts.Scale) -> dict[str, Any]:
@@ -99,8 +102,17 @@ def planned(
 class Ledger:
     """The file of the parts and its page: read at the start, and rewritten after each part."""
 
-    def __init__(self, path: Path, description: dict[str, Any], minutes: float, *, overwrite: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        description: dict[str, Any],
+        minutes: float,
+        *,
+        overwrite: bool,
+        budget: float = float("inf"),
+    ) -> None:
         self._begin, self._seconds, self.path = time.perf_counter(), 60 * minutes, path
+        self._budget = budget
         self.content = description | {"planned": [], "parts": {}}
         if path.is_file() and not overwrite:
             held = _read(path)
@@ -133,11 +145,17 @@ class Ledger:
             said = "was measured before" if name in self.done else "no time is left for it"
             return self._say(f"{name}: {said}")
         self._since, self._now = time.perf_counter(), name
+        # A part whose time is known has that time.
+        budget = max(self._budget, _SLACK * needed)
+        watch = threading.Timer(min(budget, threading.TIMEOUT_MAX), self._too_long, (name, budget))
+        watch.daemon = True
+        watch.start()
         try:
             found = part(self.done)
         except Exception as error:  # the other parts still run
             words = str(error).strip().splitlines() or [""]
             found = {"failed": f"{type(error).__name__}: {words[0][:300]}"}
+        watch.cancel()
         with self._lock:
             self._now = ""
             self._last[kind] = time.perf_counter() - self._since
@@ -149,6 +167,15 @@ class Ledger:
         self.content["parts"][name] = found | {"took_s": took}
         self.save()
         self._say(f"{name}: {took:.1f} s{_shown(found)}")
+
+    def _too_long(self, name: str, budget: float) -> None:
+        """Ends the process if a part is still running after its budget."""
+        with self._lock:
+            if self._now == name:
+                try:
+                    self._add(name, {"failed": f"{_GIVEN_UP} of {budget:.0f} s"})
+                finally:
+                    os._exit(_AGAIN)
 
     def _over(self) -> None:
         """Ends the process if a part is still running, because nothing else stops a compilation."""
@@ -173,6 +200,24 @@ class Ledger:
         print(f"{time.perf_counter() - self._begin:5.0f} s  {words}", file=sys.stderr, flush=True)
 
 
+def restarted(
+    worker: Callable[[list[str], float], int], given_up: Callable[[], list[str]], minutes: float
+) -> int:
+    """Exit code of workers, each begun after one that gave a part up, until one ends or the time is over.
+
+    Args:
+        worker: runs a process without the named parts for so many minutes, and returns its exit code.
+        given_up: names of the parts that were given up so far.
+        minutes: minutes for all of them together.
+    """
+    begin, before = time.monotonic(), set(given_up())
+    while True:
+        skipped = [name for name in given_up() if name not in before]
+        code = worker(skipped, max(0.0, minutes - (time.monotonic() - begin) / 60))
+        if code != _AGAIN:
+            return code
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
@@ -181,6 +226,20 @@ def _read(path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise ValueError(f"{path}: must be a file that this command wrote; pass --overwrite to replace it.")
+
+
+def _given_up(path: Path) -> list[str]:
+    """Parts that took longer than their budget."""
+    try:
+        held = _read(path)["parts"] if path.is_file() else {}
+    except ValueError:  # the worker says so
+        return []
+    return [name for name, found in held.items() if str(found.get("failed", "")).startswith(_GIVEN_UP)]
+
+
+def _warnings() -> list[str]:
+    """Options of this interpreter for warnings."""
+    return [word for option in sys.warnoptions for word in ("-W", option)]
 
 
 def _shown(found: dict[str, Any]) -> str:
@@ -198,6 +257,11 @@ def main(
     ] = False,
     minutes: Annotated[float, typer.Option(help="Minutes after which no part may end.", min=0)] = 9.0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Measure existing parts again.")] = False,
+    part_seconds: Annotated[
+        float, typer.Option(help="Seconds after which a part is given up for this time.", min=0)
+    ] = 75.0,
+    skip: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
+    alone: Annotated[bool, typer.Option("--alone", hidden=True)] = False,
     publish: Annotated[
         Path | None,
         typer.Option(metavar="DOCS", help="Folder to copy file and page to; nothing is measured then."),
@@ -213,13 +277,27 @@ def main(
                 aside.write_text(words, encoding="utf-8")
             print(f"wrote {path}")
         return 0
+    if not alone:
+        path, options = writable_folder(out) / NAME, ["--quick"] * quick + ["--overwrite"] * overwrite
+
+        def worker(skipped: list[str], left: float) -> int:
+            # What was measured since is not overwritten.
+            own = [option for option in options if not (skipped and option == "--overwrite")]
+            own += ["--out", str(out), "--minutes", str(left), "--part-seconds", str(part_seconds), "--alone"]
+            own += [word for name in skipped for word in ("--skip", name)]
+            return subprocess.call([sys.executable, *_warnings(), __file__, *own])  # noqa: S603
+
+        return restarted(worker, lambda: _given_up(path), minutes)
     scale = parts.QUICK if quick else parts.Scale()
-    ledger = Ledger(writable_folder(out) / NAME, described(scale), minutes, overwrite=overwrite)
+    ledger = Ledger(
+        writable_folder(out) / NAME, described(scale), minutes, overwrite=overwrite, budget=part_seconds
+    )
     world = cache(partial(parts.studied_world, scale, out))
     plan = planned(scale, world)
     ledger.content["planned"] = list(plan)
     # Failed parts come last, except the limits, which the other parts are compared with.
     failed = [name for name in ledger.content["parts"] if name in plan and name not in ledger.done]
+    given_up = skip or []
     for name in plan:
         if name == "limits" or name not in failed:
             ledger.measure(name, plan[name])
@@ -235,7 +313,7 @@ def main(
 
         ledger.measure(f"run {one.label}", run, seconds)
     for name in failed:
-        if name != "limits":
+        if name != "limits" and name not in given_up:
             ledger.measure(name, plan[name])
     ledger.save()
     for path in (ledger.path, out / PAGE):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.accelerator import restarted
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGE = runpy.run_path(str(ROOT / "benchmarks" / "accelerator_page.py"))
@@ -126,6 +128,35 @@ ledger.measure("next", lambda found: {{}}, 0.0)
     assert done.returncode == 1
     first, *_, last = told(done)
     assert (first, last) == ("limits", "simulation")
+
+
+def test_a_part_over_its_budget_is_given_up(tmp_path):
+    path = tmp_path / "accelerator.json"
+    slow = f"""
+import time
+from pathlib import Path
+from benchmarks.accelerator import Ledger, parts, described
+ledger = Ledger(Path({str(path)!r}), described(parts.QUICK), 2, overwrite=False, budget=0.2)
+ledger.content["planned"] = ["slow", "next"]
+ledger.measure("slow", lambda found: time.sleep(60), 0.0)
+"""
+    environment = {"PATH": "", "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", slow], check=False, env=environment, timeout=50)
+    assert done.returncode == 3
+    assert json.loads(path.read_text())["parts"]["slow"]["failed"] == "took longer than its budget of 0 s"
+
+
+def test_a_process_that_gave_up_is_followed_by_one_without_that_part():
+    lost, begun = ["from earlier"], []
+
+    def worker(skipped, minutes):
+        assert 0 < minutes <= 9
+        begun.append(skipped)
+        lost.extend(["one", "two"][len(begun) - 1 : len(begun)])
+        return 3 if len(begun) < 3 else 0
+
+    assert restarted(worker, lambda: list(lost), 9) == 0
+    assert begun == [[], ["one"], ["one", "two"]]
 
 
 def test_files_of_others_are_refused(measured, tmp_path):
