@@ -44,6 +44,20 @@ class TieBlocks(NamedTuple):
     size: Int[np.ndarray, "runs"]
 
 
+class TiedLists(NamedTuple):
+    """Lists of a block that have a tied task.
+
+    Attributes:
+        lists: indices of the lists.
+        tasks: indices of all of their tasks.
+        block: these lists as a block of their own, each of which is a query.
+    """
+
+    lists: Int[np.ndarray, "tied"]
+    tasks: Int[np.ndarray, "tasks"]
+    block: "Block"
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Whole queries with their tasks, sorted by list, then by optimistic and by pessimistic rank.
@@ -105,6 +119,25 @@ class Block:
             low[start].astype(np.int64) - 1 + before,
             answers + high[start].astype(np.int64) - low[start],
         )
+
+    @cached_property
+    def tied(self) -> "TiedLists | None":
+        """Lists with a tied task; None if they hold more than half of the tasks, so that nothing is saved.
+
+        Under another tie rule, only their values differ.
+        """
+        low, high = self.tasks.optimistic, self.tasks.pessimistic
+        chosen = np.zeros(len(self.first), bool)
+        chosen[self.list_of[low < high]] = True
+        if 2 * int(self.answers[chosen].sum()) > len(low):
+            return None
+        lists = np.flatnonzero(chosen)
+        tasks = np.flatnonzero(np.repeat(chosen, self.answers))
+        answers = self.answers[lists]
+        own: Any = (None if column is None else column[tasks] for column in self.tasks)
+        first = np.cumsum(answers) - answers
+        block = Block(Tasks(*own), self.cases, self.case[lists], first, None, len(lists), self.listed)
+        return TiedLists(lists, tasks, block)
 
     def sorted_halves(self, rule: str, halves: Int[np.ndarray, "tasks"]) -> Int[np.ndarray, "tasks"]:
         """Twice the ranks under a tie rule, ascending within each list; cached for the next metric."""

@@ -149,16 +149,45 @@ def reader(
             "best": first * weights,
             "worst": worst,
         }
-        found = {}
+        found: dict[Ties, QuerySums] = {}
+        of_lists: np.ndarray | None = None
         for rule in rules:
-            of_ranks = weights_of_ranks(tables, block.tasks, rule)
-            value = block.by_list(of_ranks if own is None else of_ranks * own)
+
+            def summed(block: Block, own: np.ndarray | None, rule: Ties = rule) -> np.ndarray:
+                of_ranks = weights_of_ranks(tables, block.tasks, rule)
+                return block.by_list(of_ranks if own is None else of_ranks * own)
+
+            value = of_lists = _by_list(block, own, of_lists, summed)
             if scale is not None:
                 value = offset * once + scale[block.case] * value
             found[rule] = QuerySums(value=block.by_query(value), **shared)
         return found
 
     return read
+
+
+def _by_list(
+    block: Block,
+    own: np.ndarray | None,
+    other: np.ndarray | None,
+    values: Callable[[Block, np.ndarray | None], np.ndarray],
+) -> np.ndarray:
+    """Value of each list under a tie rule.
+
+    Args:
+        block: the block.
+        own: weight of each task of the block; None: all are 1.
+        other: values under another tie rule, which only differ in lists with ties. None: not known.
+        values: function from a block and the weights of its tasks to the values of its lists.
+    """
+    if other is None or block.tied is None:
+        return values(block, own)
+    tied = block.tied
+    if not len(tied.lists):
+        return other
+    found = other.copy()
+    found[tied.lists] = values(tied.block, None if own is None else own[tied.tasks])
+    return found
 
 
 def _macro_reader(
@@ -191,10 +220,16 @@ def _macro_reader(
             "best": total(best[block.case]),
             "worst": worst,
         }
-        return {
-            rule: QuerySums(value=total(queries.values(measure, block, rule, tables)), **shared)
-            for rule in rules
-        }
+        found: dict[Ties, QuerySums] = {}
+        of_lists: np.ndarray | None = None
+        for rule in rules:
+
+            def listed(block: Block, own: np.ndarray | None, rule: Ties = rule) -> np.ndarray:
+                return queries.values(measure, block, rule, tables)
+
+            of_lists = _by_list(block, None, of_lists, listed)
+            found[rule] = QuerySums(value=total(of_lists), **shared)
+        return found
 
     return read
 
