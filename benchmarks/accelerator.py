@@ -232,7 +232,7 @@ def _given_up(path: Path) -> list[str]:
     """Parts that took longer than their budget."""
     try:
         held = _read(path)["parts"] if path.is_file() else {}
-    except ValueError:  # the worker says so
+    except ValueError:  # the worker prints the error
         return []
     return [name for name, found in held.items() if str(found.get("failed", "")).startswith(_GIVEN_UP)]
 
@@ -281,7 +281,7 @@ def main(
         path, options = writable_folder(out) / NAME, ["--quick"] * quick + ["--overwrite"] * overwrite
 
         def worker(skipped: list[str], left: float) -> int:
-            # What was measured since is not overwritten.
+            # The parts measured since the start are not overwritten.
             own = [option for option in options if not (skipped and option == "--overwrite")]
             own += ["--out", str(out), "--minutes", str(left), "--part-seconds", str(part_seconds), "--alone"]
             own += [word for name in skipped for word in ("--skip", name)]

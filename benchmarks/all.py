@@ -1,4 +1,4 @@
-"""All benchmarks that are due, the quickest questions first, and the page of all speeds.
+"""All benchmarks that are due, the most important first, and the page of all speeds.
 
     python benchmarks/all.py --out out
     python benchmarks/all.py --parts simulation,metrics --peers .venv-peers/bin/python
