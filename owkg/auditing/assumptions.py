@@ -11,6 +11,7 @@ from owkg.auditing.calibration import calibrated, most_missing, worlds
 from owkg.auditing.drawn import DrawnJudgements
 from owkg.auditing.implied import missing_answers
 from owkg.auditing.lists import Prepared
+from owkg.auditing.result import metric_name
 from owkg.auditing.tables import GIVEN, LARGEST, LIMITS, Box, Part
 from owkg.files.storage import versions
 from owkg.judge.scores import Scores
@@ -163,12 +164,14 @@ def uneven(of: Scores) -> list[str]:
 
 def wide(models: pl.DataFrame) -> list[str]:
     """A note on implied metrics whose intervals span half of all values or more."""
-    some = models.filter(pl.col("full_high") - pl.col("full_low") >= 0.4)
+    some = models.filter(pl.col("full_high") - pl.col("full_low") >= 0.45)
     if not len(some):
         return []
     named = (
-        f"{metric} of {model} ({low:.2f} to {high:.2f})"
-        for model, metric, low, high in some.select("model", "metric", "full_low", "full_high").iter_rows()
+        f"{metric_name(metric, average)} of {model} ({low:.2f} to {high:.2f})"
+        for model, metric, average, low, high in some.select(
+            "model", "metric", "average", "full_low", "full_high"
+        ).iter_rows()
     )
     return [f"These full-test metrics may be nearly anything under the stated range: {', '.join(named)}."]
 

@@ -229,7 +229,11 @@ def reason(row: Mapping[str, Any], level: float, *, independent: bool = False) -
             f"{second} is ahead on the complete test{condition}: {first} is better with probability {chance}."
         )
     if kind == CONDITIONAL:
+        if row["probability_low"] is None:  # the range has no upper end
+            better = f"{first} is better on the complete test with probability {level:g} or more"
         return f"Then {better}."
+    if row["difference"] == 0:
+        return f"{first} and {second} have the same value."
     if not is_shown(row, level):
         needed = row["required_queries"]
         more = "" if needed is None else f"; about {needed:,.0f} would, if the difference is the true one"
@@ -237,12 +241,15 @@ def reason(row: Mapping[str, Any], level: float, *, independent: bool = False) -
     elif row["probability_low"] is not None:
         part = " in part of the range" * (row["probability_high"] >= level)
         why = f"{better}, which is below {level:g}{part}"
+    elif row.get("refuted", 0) >= 1:
+        why = "No probability follows, because one of the values is impossible under all of the stated range"
     elif row["breakdown_sparsity"] is None:
-        why = "The order depends on how many answers are missing, and no range is stated"
+        condition = " if missing and retrieved answers are independent" * independent
+        why = f"{first} is surely better at every sparsity that these values allow{condition}"
     else:
         condition = ", and if missing and retrieved answers are independent" * independent
         why = (
-            f"{first} is better on the complete test with probability {level:g} or more only if the test "
+            f"{first} is better on the complete test with probability {level:g} or more if the test "
             f"lacks less than {row['breakdown_sparsity']:.1%} of the true answers{condition}"
         )
     if told == result.JUDGE_FIRST:
@@ -257,7 +264,11 @@ def steps(audit: Audit, place: int) -> list[str]:
     pairs = audit.pairs.filter(place=place)
     rows = [row for row in pairs.iter_rows(named=True) if kind_of(row["verdict"]) in (OPEN, CONDITIONAL)]
     if not rows:
-        return ["Nothing more is needed: report the result with the sentence and the table below."]
+        lost = max(pairs["refuted"].to_list(), default=0.0)
+        impossible = (
+            f" Say that {lost:.0%} of the stated range is impossible with these values, or narrow the range."
+        )
+        return [f"Nothing more is needed: report the result with its assumptions.{impossible * (lost > 0)}"]
     found = []
     judge = sorted(
         (row["demonstrated"], i) for i, row in enumerate(rows) if row["verdict"] == result.JUDGE_FIRST
@@ -291,7 +302,7 @@ def steps(audit: Audit, place: int) -> list[str]:
                 most = np.floor(100 * most) / 100
                 found.append(
                     f"Argue for a sparsity of at most {most:g}, if you can: up to there, {row['first']} "
-                    f"stays ahead of {row['second']} (`--sparsity {low:g},{most:g}`)."
+                    f"is surely better than {row['second']} (`--sparsity {low:g},{most:g}`)."
                 )
                 break
     if any(kind_of(row["verdict"]) == CONDITIONAL for row in rows) and said.get("correlation") is None:

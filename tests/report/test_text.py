@@ -149,7 +149,7 @@ def test_two_averages_are_two_metrics(make):
 
 def row_of(**values):
     names = {"first": "A", "second": "B", "certified": 34, "demonstrated": 51, "verdict": None}
-    names |= {"required_queries": 5678.0, "breakdown_sparsity": 0.25}
+    names |= {"required_queries": 5678.0, "breakdown_sparsity": 0.25, "difference": 0.1}
     names |= {"p_value": 0.01, "ci_low": 0.1}
     return names | {"probability_low": 0.6, "probability_high": 0.9} | values
 
@@ -173,8 +173,16 @@ def test_a_verdict_comes_with_its_reason():
     assert line(OPEN, probability_high=0.96).endswith("which is below 0.95 in part of the range.")
     assert "do not show the difference (p = 0.2000; about 5,678 would" in line(OPEN, p_value=0.2)
     assert line(UNSTATED, probability_low=None) == (
-        "A is better on the complete test with probability 0.95 or more only if the test lacks less than "
+        "A is better on the complete test with probability 0.95 or more if the test lacks less than "
         "25.0% of the true answers."
+    )
+    assert line(OPEN, difference=0.0) == "A and B have the same value."
+    assert "at every sparsity that these values allow" in line(
+        UNSTATED, probability_low=None, breakdown_sparsity=None
+    )
+    assert "impossible under all" in line(OPEN, probability_low=None, refuted=1.0)
+    assert line(HOLDS_IF_FOUND_AND_INDEPENDENT, probability_low=None).endswith(
+        "with probability 0.95 or more."
     )
     assert "(p <\u00a00.0002" in line(OPEN, p_value=0.0001, ci_low=-0.1)
     assert line(JUDGE_FIRST).endswith("and 51 answers that owkg names would reverse the order.")

@@ -286,6 +286,7 @@ def _show(found: "Audit") -> None:
             "owkg pool RUN... --kg KG --depth DEPTH --draw queries:50, then owkg estimate --pool",
             "dim",
         )
+        line("")
     heading("next steps" if len(keys) == 1 else f"next steps by {keys['metric'][0]}")
     for text in answer.steps(ready, keys["place"][0]):
         line(f"  - {text.replace('`', '')}")
