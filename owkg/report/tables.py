@@ -63,7 +63,7 @@ def pairs_table(audit: Audit) -> ReportTable:
             chance_text(*row) for row in frame.select("probability_low", "probability_high").rows()
         ],
         "sure below sparsity": [
-            ">0.95" if x is None else number_text(x, 3) for x in frame["breakdown_sparsity"]
+            "all possible" if x is None else number_text(x, 3) for x in frame["breakdown_sparsity"]
         ],
         "equal at correlation gap": [
             "none" if x is None else number_text(x, 3) for x in frame["breakdown_correlation"]

@@ -334,7 +334,7 @@ def _probabilities(row: dict[str, Any]) -> str:
 
 
 def _point(value: float | None) -> str:
-    return ">0.95" if value is None else f"{value:.3f}"
+    return "all possible" if value is None else f"{value:.3f}"
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
