@@ -129,8 +129,8 @@ GLOSSARY = {
     ),
     "sure below sparsity": (
         "Smallest sparsity at which the probability that the first model is better falls below the level. "
-        "The order is no longer sure there, but not yet reversed. All possible: it is sure at every sparsity that "
-        "the values allow."
+        "The order is no longer sure there, but not yet reversed. All possible: it is sure at every sparsity "
+        "that the values allow."
     ),
     "unevenness": (
         "How much the missing rates of queries differ: standard deviation of their logits. With 0, every "
