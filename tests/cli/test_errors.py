@@ -141,7 +141,10 @@ def test_an_argument_that_is_no_text_is_one_line(word):
         ("train graph --embedding-dim 5 --out r", "No such option: --embedding-dim; did you mean --dim?"),
         ("train graph --xyz 5 --out r", "No such option: --xyz"),
         ("kg sample graph s --share 0", "--share must be in (0, 1], got 0.0."),
-        ("audit oracle.csv random.csv --sparsity 30", "--sparsity must be a share, so that 20 % is 0.2, got"),
+        (
+            "audit oracle.csv random.csv --sparsity 30",
+            "--sparsity must be a share, so that 20 % is 0.2, got 30.",
+        ),
         ("compare oracle.csv random.csv --out one.run", "--out must be a folder, got the file one.run."),
         ("metrics oracle.csv --figures oracle.csv", "--figures must be a folder, got the file oracle.csv."),
         (
