@@ -101,18 +101,18 @@ class Scores(NamedTuple):
         rows = []
         for m, metric in enumerate(self.metrics):
             weight = self.weight[m]
+            if weight.min() == weight.max():  # no query is heavier than another
+                continue
             none = np.zeros_like(weight)
             for s, system in enumerate(self.systems):
                 sums = QuerySums(
                     value=self.value[m, s], weight=weight, chance=none, variance=none, best=none, worst=0.0
                 )
-                found = moments_of({Ties.REALISTIC: sums})[Ties.REALISTIC]
                 slope = np.array([-self.mean[m, s], 1.0, 0.0, 0.0, 0.0]) / weight.sum()
-                rows.append(
-                    (system, metric, found.queries, found.effective, found.heaviest, found.heavy_share(slope))
-                )
-        heads = ["model", "metric", "queries", "effective_queries", "heaviest_query", "heavy_share"]
-        return heavy_queries(pl.DataFrame(rows, heads, orient="row"))
+                found = moments_of({Ties.REALISTIC: sums})[Ties.REALISTIC].heavy_share(slope)
+                rows.append((system, metric, found))
+        schema = {"model": pl.String, "metric": pl.String, "heavy_share": pl.Float64}
+        return heavy_queries(pl.DataFrame(rows, schema, orient="row"))
 
     def of_queries(self, index: np.ndarray) -> "Scores":
         """Scores on some of the queries.

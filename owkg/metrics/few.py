@@ -14,8 +14,7 @@ def heavy_queries(found: pl.DataFrame, path: object = None) -> list[str]:
     """A sentence on the models whose heaviest queries carry much of the variance and score differently.
 
     Args:
-        found: one row for each model and metric, with columns model, metric, queries, effective_queries,
-            heaviest_query and heavy_share.
+        found: one row for each model and metric, with columns model, metric and heavy_share.
         path: name of a model without a name.
     """
     uneven = found.filter(pl.col("heavy_share") > HEAVY_SHARE)
@@ -34,7 +33,9 @@ def few_queries(found: pl.DataFrame, path: object = None) -> list[str]:
     """A sentence on each model whose intervals rest on few queries, or on one heavy query.
 
     Args:
-        found, path: as for `heavy_queries`.
+        found: one row for each model and metric, with columns model, metric, queries, effective_queries and
+            heaviest_query.
+        path: as for `heavy_queries`.
     """
     sentences = []
     for (model,), rows in found.filter(IS_FEW | IS_HEAVY).group_by("model", maintain_order=True):

@@ -130,7 +130,7 @@ GLOSSARY = {
     "sure below sparsity": (
         "Smallest sparsity at which the probability that the first model is better falls below the level. "
         "The order is no longer sure there, but not yet reversed. All possible: it is sure at every sparsity "
-        "that the values allow."
+        "that the values allow, up to 0.95."
     ),
     "unevenness": (
         "How much the missing rates of queries differ: standard deviation of their logits. With 0, every "
@@ -220,6 +220,8 @@ def reason(row: Mapping[str, Any], level: float, *, independent: bool = False) -
     if told == result.CONTRADICTED:
         return "Judging found more answers than the sparsity you stated allows, so nothing follows from it."
     better = f"{first} is better on the complete test with probability {chance}"
+    if row["probability_low"] is None:  # no range, or one without an upper end
+        better = f"{first} is better on the complete test with probability {level:g} or more"
     if kind == HOLDS:
         return f"{better}."
     if kind == REVERSED:
@@ -230,9 +232,12 @@ def reason(row: Mapping[str, Any], level: float, *, independent: bool = False) -
             f"{second} is ahead on the complete test{condition}: {first} is better with probability {chance}."
         )
     if kind == CONDITIONAL:
-        if row["probability_low"] is None:  # the range has no upper end
-            better = f"{first} is better on the complete test with probability {level:g} or more"
         return f"Then {better}."
+    condition = (
+        "missing and retrieved answers are independent"
+        if independent
+        else "the correlations are in the assumed range"
+    )
     if row["difference"] == 0:
         return f"{first} and {second} have the same value."
     if not is_shown(row, level):
@@ -245,14 +250,10 @@ def reason(row: Mapping[str, Any], level: float, *, independent: bool = False) -
     elif row.get("refuted", 0) >= 1:
         why = "No probability follows, because one of the values is impossible under all of the stated range"
     elif row["breakdown_sparsity"] is None:
-        condition = " if missing and retrieved answers are independent" * independent
-        why = f"{first} is surely better at every sparsity that these values allow{condition}"
+        why = f"{better} at every sparsity that these values allow, up to 0.95, if {condition}"
     else:
-        condition = ", and if missing and retrieved answers are independent" * independent
-        why = (
-            f"{first} is better on the complete test with probability {level:g} or more if the test "
-            f"lacks less than {row['breakdown_sparsity']:.1%} of the true answers{condition}"
-        )
+        lacking = f"{row['breakdown_sparsity']:.1%} of the true answers"
+        why = f"{better} if the test lacks less than {lacking}, and if {condition}"
     if told == result.JUDGE_FIRST:
         why += f", and {row['demonstrated']:,} answers that owkg names would reverse the order"
     return f"{why}."
@@ -303,7 +304,8 @@ def steps(audit: Audit, place: int) -> list[str]:
                 most = np.floor(100 * most) / 100
                 found.append(
                     f"Argue for a sparsity of at most {most:g}, if you can: up to there, {row['first']} "
-                    f"is surely better than {row['second']} (`--sparsity {low:g},{most:g}`)."
+                    f"is better than {row['second']} with probability {level:g} or more (`--sparsity "
+                    f"{low:g},{most:g}`)."
                 )
                 break
     if any(kind_of(row["verdict"]) == CONDITIONAL for row in rows) and said.get("correlation") is None:

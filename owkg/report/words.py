@@ -142,7 +142,7 @@ def model_text(said: Mapping[str, Any]) -> str:
             else f"judging shows no more than that it is at least {least:.3g}"
         )
         sparsity = f"the sparsities of a grid ({why})"
-    return f"{sparsity}, {correlation_text(said)}, {_unevenness(said)}, and {_MODEL} ({_error(said)})"
+    return f"{sparsity}, {correlation_text(said)}, and {_MODEL}, {_error(said)}; {_unevenness(said)}"
 
 
 def labels_text(said: Mapping[str, Any]) -> str:
@@ -324,8 +324,8 @@ def _unevenness(said: Mapping[str, Any]) -> str:
 def _error(said: Mapping[str, Any]) -> str:
     found = said.get("calibration")
     if isinstance(found, list):
-        return "with errors measured on simulated worlds of families, not on graphs such as yours"
-    return f"calibration: {found}" if found else "no calibration is named"
+        return "with errors measured only on simulated worlds of families"
+    return f"with the calibration {found}" if found else "without a named calibration"
 
 
 def _ranks(said: Mapping[str, Any]) -> str:

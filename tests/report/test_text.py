@@ -82,7 +82,7 @@ def test_captions_say_what_the_numbers_rest_on(audit):
 
 def test_a_list_of_worlds_is_counted_where_it_would_be_long(make):
     text = report.markdown(make(calibration=["one world", "another"]))
-    assert "with errors measured on simulated worlds of families" in text
+    assert "with errors measured only on simulated worlds of families" in text
     assert "another" in report.html(make(calibration=["one world", "another"]))
 
 
@@ -174,7 +174,7 @@ def test_a_verdict_comes_with_its_reason():
     assert "do not show the difference (p = 0.2000; about 5,678 would" in line(OPEN, p_value=0.2)
     assert line(UNSTATED, probability_low=None) == (
         "A is better on the complete test with probability 0.95 or more if the test lacks less than "
-        "25.0% of the true answers."
+        "25.0% of the true answers, and if the correlations are in the assumed range."
     )
     assert line(OPEN, difference=0.0) == "A and B have the same value."
     assert "at every sparsity that these values allow" in line(

@@ -49,3 +49,13 @@ def test_below_at_its_ends():
         words = jnp.array([0, 2**32 - 1], jnp.uint32)
         bound = jnp.full(2, 2**31 - 1, jnp.int32)
         assert bounded(words, bound).tolist() == [0, 2**31 - 2]
+
+
+def test_small_bounds_give_the_same_numbers():
+    bound = np.array([1, 2, 3, 43, 14_505, 65_535, 65_536], np.int32)
+    with jax.enable_x64(True):
+        words = jnp.concatenate([random_bits(jax.random.key(4), 1000), jnp.array([0, 2**32 - 1], jnp.uint32)])
+        every, bounds = (
+            part.reshape(-1) for part in jnp.broadcast_arrays(words[:, None], jnp.asarray(bound))
+        )
+        np.testing.assert_array_equal(bounded(every, bounds, small=True), bounded(every, bounds))

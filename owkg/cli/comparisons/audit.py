@@ -287,8 +287,9 @@ def _show(found: "Audit") -> None:
             "dim",
         )
         line("")
-    heading("next steps" if len(keys) == 1 else f"next steps by {keys['metric'][0]}")
-    for text in answer.steps(ready, keys["place"][0]):
+    place, *name = keys.row(0)
+    heading("next steps" if len(keys) == 1 else f"next steps by {metric_name(*name)}")
+    for text in answer.steps(ready, place):
         line(f"  - {text.replace('`', '')}")
     line("")
     heading("these verdicts assume")
