@@ -18,8 +18,8 @@ from owkg.stats.rank_correlation import COEFFICIENTS, round_ties
 if TYPE_CHECKING:
     import matplotlib.figure
 
-# Number of entries of the subsets in memory at a time.
-_ENTRIES = 2**21
+# Queries of all draws in memory at a time, about 30 bytes each.
+_ENTRIES = 2**19
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 """Default probabilities of the quantiles over the draws."""
@@ -123,17 +123,19 @@ def stability(
         none = scores.metrics[int(weight.argmin())]
         raise ArgumentError("scores", f"must have queries with a positive weight, got none for {none}.")
     shares, taken, draws, at = _drawn(count, "queries", sizes, draws, coefficient, quantiles)
-    columns = np.concatenate([scores.value.reshape(-1, count), scores.weight])
+    columns = np.concatenate([scores.value.reshape(-1, count), scores.weight]).T.copy()
     turned = np.where(scores.larger_is_better, 1.0, -1.0)[:, None]
     whole = round_ties(scores.strength)
     tau = np.empty((metrics, len(shares), draws))
-    rng, size = generator(key), max(1, _ENTRIES // (len(shares) * count))
+    by_size = np.argsort(taken)
+    added = np.diff(taken[by_size], prepend=0)
+    rng, size = generator(key), max(1, _ENTRIES // count)
     for start in range(0, draws, size):
         stop = min(start + size, draws)
         # Queries with the smallest numbers come first; with 64 bits, no two numbers are equal.
-        number = rng.integers(0, 2**64, (stop - start, count), np.uint64)
-        last = np.partition(number, taken - 1, axis=1)[:, taken - 1].T
-        sums = (number <= last[..., None]).astype(np.float64) @ columns.T  # [sizes, draws, columns]
+        order = np.argsort(rng.integers(0, 2**64, (stop - start, count), np.uint64), axis=1)
+        sums = np.empty((len(taken), stop - start, columns.shape[1]))
+        sums[by_size] = _nested_sums(order[:, : taken.max()], added, columns).swapaxes(0, 1)
         value = sums[..., : metrics * systems].reshape(*sums.shape[:2], metrics, systems)
         weight = sums[..., metrics * systems :, None]
         # All systems tie if no query has weight.
@@ -215,6 +217,25 @@ def stability_by_triple(
     names = tuple(one.name for one in chosen)
     described = (mean, deviation, spread, tuple(at.tolist()))
     return Stability(names, shares, taken, tau, *described, "triple", coefficient)
+
+
+def _nested_sums(order: np.ndarray, added: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Sums of columns over the first added[0], added[0] + added[1], ... rows of each order.
+
+    Args:
+        order: rows in the order in which each draw takes them, [draws, rows].
+        added: number of rows that each size adds to the one before, [sizes].
+        columns: contiguous numbers to add, [all rows, columns].
+
+    Returns:
+        Sums, [draws, sizes, columns].
+    """
+    from scipy import sparse  # slow to import; few commands need it
+
+    ends = np.append(0, np.cumsum(np.tile(added, len(order))))
+    shape = (len(ends) - 1, len(columns))
+    parts = sparse.csr_array((np.ones(order.size), order.ravel(), ends), shape=shape) @ columns
+    return np.cumsum(parts.reshape(len(order), len(added), -1), axis=1)
 
 
 def _drawn(

@@ -48,7 +48,7 @@ ThinningModel = _OfFacts | Correlated
 class Missingness(NamedTuple):
     """Draw of missing facts.
 
-    `draw(keys, size, *parameters)` is whether each source is missing, [sources, draws].
+    `draw(key, size, draws, *parameters)` is whether each source is missing, [sources, draws].
 
     Attributes:
         draw: one of the functions below; static.
@@ -134,39 +134,44 @@ def _correlated(full: FullTest, missing: Correlated, sparsity: float) -> Missing
     return Missingness(_worst, len(row), (np.float32(sparsity), bounds), row)
 
 
-def _uniform(keys: Key[Array, "draws"], size: int) -> Float[Array, "size draws"]:
-    return jax.vmap(lambda key: unit_uniform(random_bits(key, size)), out_axes=1)(keys)
+def _uniform(key: Key[Array, ""], size: int, draws: int) -> Float[Array, "size draws"]:
+    return unit_uniform(random_bits(key, size * draws)).reshape(size, draws)
 
 
 def _with_chances(
-    keys: Key[Array, "draws"], size: int, chances: Float[Array, "..."]
+    key: Key[Array, ""], size: int, draws: int, chances: Float[Array, "..."]
 ) -> Bool[Array, "size draws"]:
     """Independent facts that are missing with the probability `chances`, one number or [facts, 1]."""
-    return _uniform(keys, size) < chances
+    return _uniform(key, size, draws) < chances
 
 
 def _by_groups(
-    keys: Key[Array, "draws"],
+    key: Key[Array, ""],
     size: int,
+    draws: int,
     groups: Int[Array, "facts ends"],
     location: Float[Array, ""],
     spread: Float[Array, ""],
 ) -> Bool[Array, "facts draws"]:
     """Facts that survive with the product of their groups' probabilities, drawn anew in every draw."""
-    both = jax.vmap(jax.random.split)(keys)
-    normal = jax.vmap(lambda key: jax.random.normal(key, (size,), jnp.float32), out_axes=1)(both[:, 0])
+    of_groups, of_facts = jax.random.split(key)
+    normal = jax.random.normal(of_groups, (size, draws), jnp.float32)
     survival = jnp.clip(location + spread * normal, 0, 1)
     chance = survival[groups[:, 0]]
     for end in range(1, groups.shape[1]):
         chance = chance * survival[groups[:, end]]
-    return _uniform(both[:, 1], groups.shape[0]) >= chance
+    return _uniform(of_facts, groups.shape[0], draws) >= chance
 
 
 def _worst(
-    keys: Key[Array, "draws"], size: int, sparsity: Float[Array, ""], bounds: Int[Array, "queries_plus_1"]
+    key: Key[Array, ""],
+    size: int,
+    draws: int,
+    sparsity: Float[Array, ""],
+    bounds: Int[Array, "queries_plus_1"],
 ) -> Bool[Array, "size draws"]:
     """Last min(Binomial(n, sparsity), n - 1) of the n rows of each query."""
-    failed = prefix_counts(_uniform(keys, size) < sparsity, jnp.int32)
+    failed = prefix_counts(_uniform(key, size, draws) < sparsity, jnp.int32)
     answers = jnp.diff(bounds)[:, None]
     missing = jnp.minimum(failed[bounds[1:]] - failed[bounds[:-1]], answers - 1)
     keep_to = bounds[1:, None] - missing

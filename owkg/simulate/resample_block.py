@@ -148,13 +148,12 @@ def resampled_blocks(
 ) -> tuple[Float[Array, "blocks models metrics block"], Int[Array, "blocks block"]]:
     """Mean over queries of each metric, and the number of queries with an answer left.
 
-    Draw i uses `key` folded with i. `starts` holds the first draw of each block of `block` draws.
-    `draw(keys, size, *parameters)` is `Missingness.draw`.
+    `starts` holds the first draw of each block of `block` draws, with which `key` is folded.
+    `draw(key, size, draws, *parameters)` is `Missingness.draw`.
     """
 
     def one_block(start: Array) -> tuple[Array, Array]:
-        numbers = start + jnp.arange(block, dtype=jnp.uint32)
-        missing = draw(jax.vmap(partial(jax.random.fold_in, key))(numbers), size, *parameters)
+        missing = draw(jax.random.fold_in(key, start), size, block, *parameters)
         values, left = jax.lax.map(partial(_one_model, missing, layout), layout.rows)
         return values, left[0]
 
@@ -174,7 +173,8 @@ def _one_model(missing: Array, layout: ResampleLayout, rows: _Rows) -> tuple[Arr
     ahead = (before[:-1] - before[begin]).astype(jnp.int32)
     at = rows.weight[:, None] + ahead
     untied = jnp.where(rows.tied[:, None], 0, share)
-    totals = [_total(_looked_up(weights, at) * untied) for weights in layout.weights]
+    # Metric after metric: a stack of all would compute what they share anew for each.
+    totals = jax.lax.map(lambda weights: _total(_looked_up(weights, at) * untied), layout.weights)
     if rows.tied_row.shape[0]:
         start = before[begin[rows.tied_row]]
         better = (before[rows.tied_first] - start).astype(jnp.int32)
@@ -182,12 +182,11 @@ def _one_model(missing: Array, layout: ResampleLayout, rows: _Rows) -> tuple[Arr
         low, high = rows.tied_low[:, None] + better, rows.tied_high[:, None] + no_worse
         width = (rows.tied_width[:, None] + no_worse - better).astype(jnp.float64)
         part = share[rows.tied_row] / width
-        totals = [
-            total + jnp.sum((_looked_up(sums, high) - _looked_up(sums, low)) * part, axis=0)
-            for total, sums in zip(totals, layout.sums, strict=True)
-        ]
+        totals += jax.lax.map(
+            lambda sums: jnp.sum((_looked_up(sums, high) - _looked_up(sums, low)) * part, axis=0), layout.sums
+        )
     left = jnp.sum(tests > 0, axis=0, dtype=jnp.int32)
-    mean = jnp.stack(totals) / left  # NaN if no query is left
+    mean = totals / left  # NaN if no query is left
     return mean.astype(jnp.float32), left
 
 

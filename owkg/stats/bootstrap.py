@@ -12,7 +12,7 @@ from owkg.keys import Seed, generator
 from owkg.stats.interval import IntervalMethod
 
 # Entries of the arrays of one batch of replicates.
-_ENTRIES = 2**19
+_ENTRIES = 2**18
 
 
 def checked_replicates(replicates: int, width: int = 5) -> int:
