@@ -10,8 +10,8 @@ from jaxtyping import Float, Int
 
 from owkg.ranks.tasks import NARROW, Tasks, dense
 
-# Number of tasks of a block, small enough that its arrays stay in the second-level cache.
-_TASKS = 2**16
+# Number of tasks of a block: its arrays stay in the cache, and threads seldom wait for each other.
+_TASKS = 2**17
 
 
 class Cases(NamedTuple):

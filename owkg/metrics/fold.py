@@ -18,7 +18,7 @@ from owkg.kg.graph import KnowledgeGraph
 from owkg.kg.popularity import HALF_LINKS
 from owkg.metrics.added import Added
 from owkg.metrics.evaluate import EvaluationOptions, in_memory, refuse_many_candidates
-from owkg.metrics.gathered import Gathered
+from owkg.metrics.gathered import Gathered, InMemory, Together
 from owkg.metrics.query_sums import LARGEST_LOG
 from owkg.ranks.annotate import annotated
 from owkg.ranks.dataset import RankDataset
@@ -240,12 +240,43 @@ def of_tasks(tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Progress
 
     def cuts() -> Iterator[Cut]:
         found = _cuts(tasks, rows, plan, seeds_of(rows), on_progress)
+        # Heads and tails of a group are kept until both are asked for, whose sums they share.
+        kept: dict[_Key, tuple[Any, InMemory]] = {}
         for (group, side), parts in groupby(found, key=lambda cut: cut[0][:2]):
-            whole, *seeds = (in_memory(own, plan.options(group)) for _, own in parts)
-            yield Cut(group, side, whole, seeds)
-            del whole, seeds  # before the next ones are made, because each is as large as the ranks
+            if side not in ("tail", "both"):
+                kept.clear()
+            made: list[Gathered] = []
+            for key, at in parts:
+                of_sides = [kept[one] for name in ("head", "tail") if (one := (group, name, key[2])) in kept]
+                if side != "both" or (whole := _together(tasks, at, of_sides, plan.options(group))) is None:
+                    whole = in_memory(weighed(part_of(tasks, at)), plan.options(group))
+                    if side in ("head", "tail") and "both" in plan.sides:
+                        kept[key] = at, whole
+                made.append(whole)
+            if side == "both":
+                kept.clear()
+            yield Cut(group, side, made[0], made[1:])
+            del whole, made  # before the next ones are made, because each is as large as the ranks
 
     return Fold("ranks", cuts(), len(rows), int((tasks.optimistic < tasks.pessimistic).sum()))
+
+
+def _together(
+    tasks: Tasks, at: Any, of_sides: list[tuple[Any, InMemory]], options: EvaluationOptions
+) -> Together | None:
+    """Sums of the tasks `at`, from those of heads and of tails; None if they cannot be added."""
+    count = len(tasks.optimistic[at])
+    if not of_sides or sum(len(own) for own, _ in of_sides) != count:
+        return None
+    if tasks.weight is not None and not all(tasks.weight[own].any() for own, _ in of_sides):
+        return None
+    if tasks.query is not None and len(of_sides) > 1:
+        asked = np.zeros(tasks.num_queries, bool)
+        asked[tasks.query[of_sides[0][0]]] = True
+        if asked[tasks.query[of_sides[1][0]]].any():
+            return None
+    parts = [own for _, own in of_sides]
+    return Together(parts) if Together.addable(parts, {one for _, one in options.groups}) else None
 
 
 def columns_with(dataset: RankDataset, graph: KnowledgeGraph | None) -> list[str]:
@@ -302,7 +333,8 @@ def _added(
             fold.tasks += len(rows)
             fold.tied += int((tasks.optimistic < tasks.pessimistic).sum())
             bounds += int(rows["bounded"].sum()) if "bounded" in rows.columns else 0
-            for key, own in _cuts(tasks, rows, plan, runs):
+            for key, at in _cuts(tasks, rows, plan, runs):
+                own = weighed(part_of(tasks, at))
                 to = found if own.weight is None or own.weight.any() else weightless
                 if key not in to:
                     to[key] = Added(plan.options(key[0]))
@@ -311,7 +343,8 @@ def _added(
         nothing = weightless.keys() - found.keys()
         found |= {key: weightless[key] for key in nothing}
         for tasks, rows in _parts(parts, told, runs) if passes == 3 else ():
-            for key, own in _cuts(tasks, rows, plan, runs):
+            for key, at in _cuts(tasks, rows, plan, runs):
+                own = weighed(part_of(tasks, at))
                 if own.weight is None or own.weight.any() or key in nothing:
                     found[key].add_below(own)
     warn_of_bounds(dataset.source, bounds, fold.tasks)
@@ -362,18 +395,17 @@ def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, 
 
 def _cuts(
     tasks: Tasks, rows: pl.DataFrame, plan: Plan, runs: Runs, on_progress: Progress = None
-) -> Iterator[tuple[_Key, Tasks]]:
-    """Tasks of each group and side that is not empty, then the tasks of each seed if there are several."""
+) -> Iterator[tuple[_Key, Any]]:
+    """Indices of the tasks of each group and side, if there are any, then of each seed if there are several."""
     on_sides = OnSides(rows["side"])
     of = rows["seed"].to_numpy() if runs else np.empty(0)
     jobs = [(group, index, side) for group, index in groups_of(rows, plan.breakdowns) for side in plan.sides]
     for done, (group, index, side) in enumerate(jobs):
         at = on_sides.of(side, index)
         if isinstance(at, slice) or len(at):
-            yield (group, side, None), weighed(part_of(tasks, at))
+            yield (group, side, None), at
             for seed in runs.get(group.model, ()) if group.by != Breakdown.SEED else ():
-                own = part_of(tasks, np.arange(len(rows))[at][of[at] == seed])
-                yield (group, side, seed), weighed(own)
+                yield (group, side, seed), np.arange(len(rows))[at][of[at] == seed]
         if on_progress is not None:
             on_progress(done + 1, len(jobs))
 

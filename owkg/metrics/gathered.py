@@ -1,7 +1,8 @@
 """Sums for metrics of ranking tasks: sums over queries, the weight on each rank, the shapes of tasks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import numpy as np
 from jaxtyping import Float
@@ -90,15 +91,25 @@ class InMemory(Gathered):
         self._weights: dict[Weighting, np.ndarray | None] = {}
         self._histograms: dict[Weighting, dict] = {}
         self.parts: dict[Averages, dict[Ties, QuerySums]] = {}
+        self._products: dict[Averages, tuple[dict[Ties, Products], float] | None] = {}
+
+    @property
+    def adds(self) -> bool:
+        """Whether the sums can be added to those of other queries, without those of each query."""
+        return isinstance(self._whole, Block) and not self._keep
+
+    def products(self, wanted: Sequence[Averages]) -> dict[Averages, tuple[dict[Ties, Products], float]]:
+        """Products of the wanted measures that the tasks have, computed once; see the function."""
+        assert isinstance(self._whole, Block)
+        if new := [one for one in wanted if one not in self._products]:
+            self._products |= dict.fromkeys(new) | products(new, self._whole, self._rules, self._num_entities)
+        return {one: found for one in wanted if (found := self._products[one])}
 
     def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
         """Moments of the wanted measures, from sums over each query if `by_query` was set."""
         whole = self._whole
-        if isinstance(whole, Block) and not self._keep:
-            return {
-                one: {rule: part.moments(worst, whole.num_queries) for rule, part in by_rule.items()}
-                for one, (by_rule, worst) in products(wanted, whole, self._rules, self._num_entities).items()
-            }
+        if self.adds:
+            return _moments(self.products(wanted), self.queries)
         result = {}
         for measure, weighting in wanted:
             if not isinstance(measure, RankWeight) and not isinstance(whole, Block):
@@ -117,6 +128,11 @@ class InMemory(Gathered):
                 if self._keep:
                     self.parts[measure, weighting] = parts
         return result
+
+    def scaled(self, weighting: Weighting) -> bool:
+        """Whether weights are multiplied by a number of their own, because they are very large or small."""
+        plain = task_weight(self.all, weighting, scaled=False)
+        return plain is not None and not np.array_equal(plain, self.weight(weighting))
 
     def weight(self, weighting: Weighting) -> np.ndarray | None:
         """Weight of each task; None: all weights are 1."""
@@ -138,6 +154,71 @@ class InMemory(Gathered):
     def below(self, weighting: Weighting, rule: Ties, rank: float) -> Below:
         """Sums over all queries."""
         return median.below(self.all, rule, self.weight(weighting), rank)
+
+
+class Together(Gathered):
+    """Sums for metrics of all tasks of several parts, added from theirs; a `Gathered`."""
+
+    def __init__(self, parts: Sequence[InMemory]) -> None:
+        """Keeps the parts.
+
+        Args:
+            parts: parts that share no query, with the same measures and rules, for which `addable` is true.
+        """
+        self._parts = parts
+        self.tasks, self.queries = (
+            sum(getattr(part, name) for part in parts) for name in ("tasks", "queries")
+        )
+        self.tied = any(part.tied for part in parts)
+
+    @staticmethod
+    def addable(parts: Sequence[InMemory], wanted: Iterable[Weighting]) -> bool:
+        """Whether the sums of parts that share no query can be added: none has a scale of its own."""
+        return all(part.adds for part in parts) and not any(
+            part.scaled(one) for part in parts for one in wanted
+        )
+
+    def moments(self, wanted: Sequence[Averages]) -> dict[Averages, dict[Ties, QueryMoments]]:
+        """Moments of the wanted measures that every part has."""
+        own = [part.products(wanted) for part in self._parts]
+        added = {}
+        for one in wanted:
+            if all(one in found for found in own):
+                by_rule = {
+                    rule: Products.of([found[one][0][rule] for found in own]) for rule in own[0][one][0]
+                }
+                added[one] = by_rule, sum(found[one][1] for found in own)
+        return _moments(added, self.queries)
+
+    def shapes(self, weighting: Weighting) -> Shapes:
+        """Candidates and weights of all tasks."""
+        own = [part.shapes(weighting) for part in self._parts]
+        candidates = np.concatenate([part.candidates for part in own])
+        if all(part.weight is None for part in own):
+            return Shapes(candidates)
+        weights = (np.ones(part.tasks) if part.weight is None else part.weight for part in own)
+        return Shapes(candidates, np.concatenate(list(weights)))
+
+    def on_ranks(self, weighting: Weighting, rule: Ties) -> Float[np.ndarray, "halves"]:
+        """Weight on each rank, over all parts."""
+        own = [part.on_ranks(weighting, rule) for part in self._parts]
+        found = np.zeros(max(map(len, own)))
+        for part in own:
+            found[: len(part)] += part
+        return found
+
+    def below(self, weighting: Weighting, rule: Ties, rank: float) -> Below:
+        """Sums over the queries of all parts."""
+        return reduce(Below.plus, (part.below(weighting, rule, rank) for part in self._parts))
+
+
+def _moments(
+    found: dict[Averages, tuple[dict[Ties, Products], float]], queries: int
+) -> dict[Averages, dict[Ties, QueryMoments]]:
+    return {
+        one: {rule: part.moments(worst, queries) for rule, part in by_rule.items()}
+        for one, (by_rule, worst) in found.items()
+    }
 
 
 def products(

@@ -30,15 +30,11 @@ class Distribution(NamedTuple):
 
 def span(tasks: Tasks, ties: Ties) -> tuple[Int[np.ndarray, "tasks"], Int[np.ndarray, "tasks"]]:
     """First and last of the ranks over which each task's weight is spread evenly, in units of half a rank."""
-    low, high = 2 * tasks.optimistic, 2 * tasks.pessimistic
-    if ties is Ties.OPTIMISTIC:
-        return low, low
-    if ties is Ties.PESSIMISTIC:
-        return high, high
     if ties is Ties.REALISTIC:
-        middle = (low + high) // 2
+        middle = tasks.optimistic + tasks.pessimistic
         return middle, middle
-    return low, high
+    low = 2 * (tasks.pessimistic if ties is Ties.PESSIMISTIC else tasks.optimistic)
+    return low, 2 * tasks.pessimistic if ties is Ties.EXACT and tasks.tied else low
 
 
 def rank_histogram(tasks: Tasks, ties: Ties, weight: np.ndarray | None) -> Float[np.ndarray, "halves"]:
@@ -95,7 +91,10 @@ def share_below(
 ) -> Float[np.ndarray, "tasks"]:
     """Weight of each task that lies on ranks up to `rank`."""
     low, high = span(tasks, ties)
-    part = np.clip((np.floor(2 * rank) - low) // 2 + 1, 0, (high - low) // 2 + 1) / ((high - low) // 2 + 1)
+    last = np.floor(2 * rank)
+    part = (high <= last).astype(np.float64)
+    if low is not high and len(some := np.flatnonzero((low <= last) & (last < high))):
+        part[some] = ((last - low[some]) // 2 + 1) / ((high[some] - low[some]) // 2 + 1)
     return part if weight is None else part * weight
 
 
