@@ -15,20 +15,23 @@ The second table is for a million entities: ranks per second by block size, comp
 The last table has a row for each model that is not a single product of plain embeddings: seconds to rank
 2,048 queries for tails of the test set among all entities, filtered. `bare_s` are the seconds of the products
 or of the scan that the scores consist of (the same queries, in blocks); hyperbolic models also need
-functions of each pair. `queries_s` are the seconds of the query vectors alone, which the ranking includes:
+functions of each pair. For TransE and RotatE, `arithmetic_s` are the seconds of the operations of all
+distances alone, at the speed of the machine in registers: additions as fast as the multiply-adds of its best
+product, square roots as fast as NumPy takes them of numbers in its cache. `queries_s` are the seconds of the query vectors alone, which the ranking includes:
 InteractE and HittER compute them by networks. Encoders encode before the ranking, in `encode_s`.
 
 If --kg is not given and OWKG_DATA is not set, a random graph of the same size is used.
 """
 
 import json
+import math
 import os
 import subprocess
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,8 +71,12 @@ _FORMS: dict[str, tuple[dict[str, object], int | None]] = {
     **dict.fromkeys(("roth", "refh", "atth"), ({"dim": 200}, 1)),
     **dict.fromkeys(("transh", "murp"), ({"dim": 200}, 2)),
     "mode": ({"dim": 200}, 0),
+    "transe": ({"dim": 200}, 0),
+    "rotate": ({"dim": 100}, 0),
     "hake": ({"dim": 100}, 0),
 }
+# For each dimension of a pair: additions and subtractions, and square roots.
+_OPERATIONS = {"transe": (2, 0), "rotate": (3, 1)}
 _RANKED = 2048
 _SIZES = {"entities": 14_541, "relations": 237, "train": 272_115, "valid": 17_535, "test": 20_466}
 
@@ -112,9 +119,7 @@ def ours(graph: kg.KnowledgeGraph, repeats: int) -> dict[str, Any]:
     seconds, *alone = zip(*((once(rank), *map(once, bare)) for _ in range(repeats)), strict=True)
     limit = min(map(min, alone))
     flops = 2 * sum(queries(graph)) * graph.num_entities * 2 * _DIM
-    square = jax.random.normal(jax.random.key(1), (_SQUARE, _SQUARE))
-    multiply = jax.jit(jnp.matmul)
-    most = 2 * _SQUARE**3 / fastest(lambda: multiply(square, square).block_until_ready(), repeats)
+    most = 2 * operations_per_s(repeats)[0]
     return {
         "seconds": min(seconds),
         "products_s": limit,
@@ -204,6 +209,10 @@ def _of_model(
         call()
     # In turn, so that what else the machine does weighs on all.
     seconds, bare_s, queries_s = np.min([[once(call) for call in calls] for _ in range(repeats)], axis=0)
+    arithmetic = None
+    if name in _OPERATIONS:
+        each = max(n / rate for n, rate in zip(_OPERATIONS[name], operations_per_s(repeats), strict=True))
+        arithmetic = each * len(np.unique(rows, axis=1).T) * graph.num_entities * scorer.config.dim
     return {
         "model": name,
         "entities": graph.num_entities,
@@ -212,9 +221,26 @@ def _of_model(
         "seconds": float(seconds),
         "bare_s": float(bare_s),
         "times_the_bare": float(seconds / bare_s),
+        "arithmetic_s": arithmetic,
+        "times_arithmetic": None if arithmetic is None else float(seconds / arithmetic),
         "queries_s": float(queries_s),
         "encode_s": encode_s,
     }
+
+
+@cache
+def operations_per_s(repeats: int) -> tuple[float, float]:
+    """Additions and square roots of float32 numbers in a second, on all processors."""
+    square = jax.random.normal(jax.random.key(1), (_SQUARE, _SQUARE))
+    multiply = jax.jit(jnp.matmul)
+    additions = _SQUARE**3 / fastest(lambda: multiply(square, square).block_until_ready(), repeats)
+    numbers = np.ones(2**15, np.float32)
+
+    def roots() -> None:
+        for _ in range(1000):
+            np.sqrt(numbers, out=numbers)
+
+    return additions, (os.cpu_count() or 1) * 1000 * len(numbers) / fastest(roots, repeats)
 
 
 def _ready(call: Callable[..., Any], *arguments: object) -> None:
@@ -306,7 +332,8 @@ def _write_models(graph: kg.KnowledgeGraph, names: Sequence[str], repeats: int, 
         rows.append(row)
         print(
             f"{row['model']}: {row['queries']:,} queries in {row['seconds']:.3g} s, {row['form']} in "
-            f"{row['bare_s']:.3g} s, {row['times_the_bare']:.3g} times; queries {row['queries_s']:.3g} s",
+            f"{row['bare_s']:.3g} s, {row['times_the_bare']:.3g} times; arithmetic "
+            f"{row['arithmetic_s'] or math.nan:.3g} s; queries {row['queries_s']:.3g} s",
             flush=True,
         )
     save_table(pl.from_dicts(rows, infer_schema_length=None), out / "evaluation_models.csv")

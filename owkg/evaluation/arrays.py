@@ -79,7 +79,7 @@ def rank_arrays(
         tolerance: largest absolute difference of scores that counts as a tie; 0 (default) or at least 1e-30.
         devices: devices that share the entities. None: all devices that JAX sees.
         block_bytes: bytes of memory for the queries of a block and their scores; a block has at least two
-            queries. None: enough for 64 to 256 queries, at least 16 MiB (256 MiB on an accelerator), at most
+            queries. None: enough for 64 to 256 queries, at least 24 MiB (256 MiB on an accelerator), at most
             1 GiB and an eighth of the free memory. The block size can change a rank only if scores differ in
             their last bits.
         named: function from the row of a triple to the name of its query in error messages. None: the row

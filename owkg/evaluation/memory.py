@@ -9,7 +9,7 @@ from owkg.files.storage import free_memory
 from owkg.models import Trained
 
 # On a CPU, as much as its caches hold; elsewhere, enough to outweigh the cost of a call.
-_CPU_BYTES, _OTHER_BYTES = 2**24, 2**28
+_CPU_BYTES, _OTHER_BYTES = 3 * 2**23, 2**28
 # Numbers of queries that outweigh reading all entities for them: the small number where caches still hold the
 # scores, the large one where they do not and more queries are better. Larger blocks are allocated anew each
 # time.
@@ -28,7 +28,7 @@ def query_numbers(trained: Trained) -> int:
 def block_bytes(device: Any, numbers: int) -> int:
     """Bytes for a block of queries with `numbers` numbers each, on one of several devices.
 
-    On a CPU the block holds 64 queries, or 256 if 64 queries take more than 32 MiB; it takes at least 16 MiB,
+    On a CPU the block holds 64 queries, or 256 if 64 queries take more than 32 MiB; it takes at least 24 MiB,
     and otherwise at most 1 GiB and an eighth of the free memory. On an accelerator it holds 256 queries and
     takes at least 256 MiB.
     """

@@ -13,7 +13,7 @@ from owkg.errors import ArgumentError
 from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.queries import is_asked
 from owkg.keys import seeded, settled
-from owkg.kg import KnowledgeGraph, is_known, joined_splits, known_answers
+from owkg.kg import KnowledgeGraph, KnownAnswers, is_known, joined_splits, known_answers
 from owkg.kg.graph import graph_checked
 from owkg.kg.seen import seen_ids, with_ids
 from owkg.models import SIDES, Trained
@@ -120,6 +120,7 @@ def ranks(
         scorer = scorer.encoded()
         for side, own in asked.items():
             before = sum(len(part.score) for part in parts)
+            known = known_answers(facts, side, **graph.sizes)
             found = _one_side(
                 scorer,
                 graph,
@@ -127,13 +128,14 @@ def ranks(
                 own,
                 side,
                 facts=facts if filter_splits else None,
+                known=known if filter_splits else None,
                 tolerance=tolerance,
                 devices=devices,
                 block_bytes=block_bytes,
                 on_progress=on_progress and (lambda done, _, at=before: on_progress(at + done, total)),
             )
             parts.append(found)
-            filtered = filtered and bool(is_known(known_answers(facts, side, **graph.sizes), own).all())
+            filtered = filtered and bool(is_known(known, own).all())
     every = ScoredRanks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     side_of = np.repeat(list(asked), list(map(len, asked.values())))
     triples = np.concatenate(list(asked.values()))
@@ -165,20 +167,23 @@ def _one_side(
     side: str,
     *,
     facts: np.ndarray | None,
+    known: KnownAnswers | None,
     **options: Any,
 ) -> ScoredRanks:
-    """Ranks of triples, by ids of the graph, on one side; triples that `seen` lacks get the last rank."""
-    own, inside, known = triples, np.ones(len(triples), bool), facts
+    """Ranks of triples, by ids of the graph, on one side; triples that `seen` lacks get the last rank.
+
+    `facts` are those that leave the candidates, and `known` are these by query; None: raw ranks.
+    """
+    own, inside = triples, np.ones(len(triples), bool)
     if seen is not graph:
         ids = seen_ids(graph, seen.entities, seen.relations)
         own = with_ids(triples, *ids)
         inside = (own >= 0).all(axis=1)
         if facts is not None:
-            known = with_ids(facts, *ids)
-            known = known[(known >= 0).all(axis=1)]
+            inner = with_ids(facts, *ids)
+            known = known_answers(inner[(inner >= 0).all(axis=1)], side, **seen.sizes)
     names = query_names(own[inside], np.full(int(inside.sum()), side), seen.entities, seen.relations)
-    index = None if known is None else known_answers(known, side, **seen.sizes)
-    found = rank_arrays(trained, own[inside], side, known=index, named=names, **options)
+    found = rank_arrays(trained, own[inside], side, known=known, named=names, **options)
     if inside.all():
         return found
     last = last_ranks(graph, seen, triples[~inside], side, facts)
