@@ -396,7 +396,7 @@ def _parts(parts: Partitions, told: _Told, runs: Runs) -> Iterator[tuple[Tasks, 
 def _cuts(
     tasks: Tasks, rows: pl.DataFrame, plan: Plan, runs: Runs, on_progress: Progress = None
 ) -> Iterator[tuple[_Key, Any]]:
-    """Indices of the tasks of each group and side, if there are any, then of each seed if there are several."""
+    """Indices of the tasks of each group and side, if any, then of each seed if there are several."""
     on_sides = OnSides(rows["side"])
     of = rows["seed"].to_numpy() if runs else np.empty(0)
     jobs = [(group, index, side) for group, index in groups_of(rows, plan.breakdowns) for side in plan.sides]
