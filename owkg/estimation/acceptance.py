@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -140,6 +139,8 @@ def evidence(
     Returns:
         The evidence; 0 if at least `bad` errors were seen, infinite if fewer than `bad` are certain.
     """
+    from scipy import stats  # slow to import; few need it
+
     above = np.asarray(stats.hypergeom.sf(errors, np.add(size, 1), bad, np.add(judged, 1)))
     at = np.asarray(stats.hypergeom.pmf(errors, size, bad, judged))
     scale = np.add(size, 1) / (np.add(judged, 1) * np.asarray(bad, float))

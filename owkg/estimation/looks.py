@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy import optimize, special
+from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -201,6 +201,8 @@ class _Inside(NamedTuple):
         most = float(-special.ndtri(_LEAST_TAIL / 2))
         if self.leaves(t, most) >= error:
             return most
+        from scipy import optimize  # slow to import; few need it
+
         root = optimize.brentq(lambda c: self.leaves(t, c) - error, 0.0, most, xtol=1e-10)
         assert isinstance(root, float)
         return root

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
-from scipy import optimize, special, stats
+from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -160,6 +160,8 @@ def piloted(
         score = design @ w
         return float(np.logaddexp(0, score).sum() - said @ score + (weak * (w - prior) ** 2).sum() / 2)
 
+    from scipy import optimize  # slow to import; few need it
+
     found = optimize.minimize(loss, prior, method="BFGS").x
     return special.expit(found[0] + max(found[1], 0.0) * (every - middle))
 
@@ -190,6 +192,8 @@ def nested_p_values(
     """
     bad = np.array([allowed_errors(precision, int(size)) + 1 for size in sizes])
     # If fewer errors are certain, the sum over impossible numbers is 0.
+    from scipy import stats  # slow to import; few need it
+
     return np.clip(stats.hypergeom.cdf(errors, sizes, bad, drawn), 0, 1)
 
 

@@ -245,18 +245,24 @@ def of_tasks(tasks: Tasks, rows: pl.DataFrame, plan: Plan, on_progress: Progress
         for (group, side), parts in groupby(found, key=lambda cut: cut[0][:2]):
             if side not in ("tail", "both"):
                 kept.clear()
-            made: list[Gathered] = []
-            for key, at in parts:
-                of_sides = [kept[one] for name in ("head", "tail") if (one := (group, name, key[2])) in kept]
-                if side != "both" or (whole := _together(tasks, at, of_sides, plan.options(group))) is None:
-                    whole = in_memory(weighed(part_of(tasks, at)), plan.options(group))
-                    if side in ("head", "tail") and "both" in plan.sides:
-                        kept[key] = at, whole
-                made.append(whole)
+            made = [sums(key, at, kept, plan.options(group)) for key, at in parts]
             if side == "both":
                 kept.clear()
             yield Cut(group, side, made[0], made[1:])
-            del whole, made  # before the next ones are made, because each is as large as the ranks
+            del made  # before the next ones are made, because each is as large as the ranks
+
+    def sums(
+        key: _Key, at: Any, kept: dict[_Key, tuple[Any, InMemory]], options: EvaluationOptions
+    ) -> Gathered:
+        group, side, seed = key
+        if side == "both":
+            of_sides = [kept[one] for name in ("head", "tail") if (one := (group, name, seed)) in kept]
+            if (together := _together(tasks, at, of_sides, options)) is not None:
+                return together
+        alone = in_memory(weighed(part_of(tasks, at)), options)
+        if side in ("head", "tail") and "both" in plan.sides:
+            kept[key] = at, alone
+        return alone
 
     return Fold("ranks", cuts(), len(rows), int((tasks.optimistic < tasks.pessimistic).sum()))
 

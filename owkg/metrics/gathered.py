@@ -131,8 +131,8 @@ class InMemory(Gathered):
 
     def scaled(self, weighting: Weighting) -> bool:
         """Whether weights are multiplied by a number of their own, because they are very large or small."""
-        plain = task_weight(self.all, weighting, scaled=False)
-        return plain is not None and not np.array_equal(plain, self.weight(weighting))
+        plain, weight = task_weight(self.all, weighting, scaled=False), self.weight(weighting)
+        return plain is not None and weight is not None and not np.array_equal(plain, weight)
 
     def weight(self, weighting: Weighting) -> np.ndarray | None:
         """Weight of each task; None: all weights are 1."""

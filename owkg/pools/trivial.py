@@ -6,7 +6,6 @@ from enum import StrEnum
 import numpy as np
 import polars as pl
 from jaxtyping import Bool, Int32
-from scipy import sparse
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -158,6 +157,8 @@ def plausible(
     pairs = np.concatenate([head * slots + 2 * relation, tail * slots + 2 * relation + 1])
     of, fills = np.divmod(distinct(pairs), slots)
     shape = (num_entities, slots)
+    from scipy import sparse  # slow to import; few need it
+
     filled = sparse.csr_array((np.ones(len(of), np.int32), (of, fills)), shape=shape)
     common = sparse.csr_array(filled.T @ filled)
     common.data = (common.data >= min_share).astype(np.int32)

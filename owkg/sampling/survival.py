@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float64, Int32
-from scipy import optimize, special
+from scipy import special
 
 from owkg import checks
 from owkg.errors import ArgumentError
@@ -83,6 +83,8 @@ def survival(
 
 def _solved(of_facts: Callable[[float], np.ndarray], low: float, high: float, density: float) -> np.ndarray:
     """Probabilities with mean `density`, by a parameter that raises them from 0 at `low` to 1 at `high`."""
+    from scipy import optimize  # slow to import; few need it
+
     found = optimize.root_scalar(
         lambda x: of_facts(x).mean() - density, method="toms748", bracket=(low, high), xtol=1e-15, rtol=1e-15
     )
