@@ -7,6 +7,8 @@ time. Each part is saved in `accelerator.json` as soon as it is measured, and is
 command resumes where it stopped, and retries failed parts last. A part that takes longer than its budget, for
 example because it compiles for longer, is given up, and the next part begins in a new process; a part that is
 still running when the time is over ends with the command. `accelerator.md` is written from that file.
+`--publish docs` copies both into the documentation. Parts that were not reached stay there as they were, with
+their date and their device.
 
     python benchmarks/accelerator.py --out out
 
@@ -23,6 +25,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -164,7 +167,7 @@ class Ledger:
 
     def _add(self, name: str, found: dict[str, Any]) -> None:
         took = time.perf_counter() - self._since
-        self.content["parts"][name] = found | {"took_s": took}
+        self.content["parts"][name] = found | {"took_s": took, "measured": f"{datetime.now(UTC):%Y-%m-%d}"}
         self.save()
         self._say(f"{name}: {took:.1f} s{_shown(found)}")
 
@@ -218,6 +221,24 @@ def restarted(
             return code
 
 
+def with_earlier(content: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
+    """Contents of a file, with the parts that it did not reach from an earlier one.
+
+    A part that is taken over keeps its date, and names its device if that was another one. Tiny sizes are
+    not mixed with others.
+    """
+    if content["quick"] != earlier["quick"]:
+        return content
+    parts = dict(content["parts"])
+    for name, found in earlier["parts"].items():
+        if "failed" in found or "failed" not in parts.get(name, {"failed": ""}):
+            continue
+        device = found.get("device", earlier["device"])
+        parts[name] = found | {"kept": True} | ({"device": device} if device != content["device"] else {})
+    order = dict.fromkeys([*content["planned"], *parts])
+    return content | {"parts": {name: parts[name] for name in order if name in parts}}
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
@@ -269,10 +290,13 @@ def main(
 ) -> int:
     """Measures the parts that are not measured yet, and writes the page."""
     if publish is not None:
-        text = (out / NAME).read_text(encoding="utf-8")
-        speeds = publish / "evidence" / "performance.md"
-        written = joined(speeds.read_text(encoding="utf-8"), _read(out / NAME))
-        for path, words in ((publish / "reproduction" / NAME, text), (speeds, written)):
+        record, speeds = publish / "reproduction" / NAME, publish / "evidence" / "performance.md"
+        content = _read(out / NAME)
+        if record.is_file():
+            content = with_earlier(content, _read(record))
+        text = json.dumps(content, indent=1) + "\n"
+        written = joined(speeds.read_text(encoding="utf-8"), content)
+        for path, words in ((record, text), (speeds, written)):
             with written_aside(path) as aside:
                 aside.write_text(words, encoding="utf-8")
             print(f"wrote {path}")

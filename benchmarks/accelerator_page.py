@@ -4,7 +4,7 @@ The same tables are the last part of the page of all speeds.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 PUBLISHED_GPU_DAYS = 20
@@ -13,7 +13,7 @@ PUBLISHED_GPU_DAYS = 20
 _WORLDS = 4
 _HEAD = """# Speed on an accelerator
 
-Written by `make accelerator` from what it measured: {device}{memory}, {cores} CPU cores, {versions}.
+Written by `make accelerator` from what it measured {when}: {device}{memory}, {cores} CPU cores, {versions}.
 Seconds are from the fastest of several calls, after compilation. The limit of each part is the least time
 that the same device could take in the same run, and `times` is the measured time divided by this limit.
 {data}.
@@ -75,29 +75,47 @@ seconds: already compiled, with checkpoints and its record.
 
 def page(content: dict[str, Any]) -> str:
     """The page as Markdown: a table for each kind of part, and the failed or missing parts at the end."""
+    done = {name: found for name, found in content["parts"].items() if "failed" not in found}
     versions = ", ".join(f"{name} {number}" for name, number in content["versions"].items())
     memory = content["device_memory_gib"]
     head = _HEAD.format(
         device=content["device"],
         memory=f" with {memory:g} GiB for JAX" if memory else "",
+        when=_when(done.values()),
         cores=content["cpu_cores"],
         versions=versions,
         data=_DATA[content["data"]],
     )
-    done = {name: found for name, found in content["parts"].items() if "failed" not in found}
     sections = [head]
     if content["quick"]:
         sections.append("These are tiny sizes (`--quick`), to see that it works: the numbers mean nothing.\n")
     for kind, write in _TABLES.items():
-        own = {name.partition(" ")[2]: found for name, found in done.items() if name.split()[0] == kind}
+        own = {_named(name, found): found for name, found in done.items() if name.split()[0] == kind}
         if own:
             words = _TEXTS[kind].format(**next(iter(own.values())))
             sections.append(f"{words}\n{write(own, done)}")
+    if kept := [
+        f"- {name}: {found.get('measured', 'unknown date')}, {found.get('device', content['device'])}"
+        for name, found in done.items()
+        if found.get("kept")
+    ]:
+        sections.append("## Kept from an earlier run\n\n" + "\n".join(kept) + "\n")
     lost = [f"- {name}: {found['failed']}" for name, found in content["parts"].items() if "failed" in found]
     lost += [f"- {name}: no time was left" for name in content["planned"] if name not in content["parts"]]
     if lost:
         sections.append("## Not measured\n\n" + "\n".join(lost) + "\n")
     return "\n".join(sections)
+
+
+def _when(parts: Iterable[dict[str, Any]]) -> str:
+    """Dates of the parts that are not kept from an earlier run."""
+    dates = sorted({found["measured"] for found in parts if "measured" in found and not found.get("kept")})
+    return f"on {dates[0]}" + (f" to {dates[-1]}" if len(dates) > 1 else "") if dates else "earlier"
+
+
+def _named(name: str, found: dict[str, Any]) -> str:
+    """Name of a part in its table, marked if it is kept from an earlier run."""
+    return name.partition(" ")[2] + (" (kept)" if found.get("kept") else "")
 
 
 _MARK = "<!-- on an accelerator -->\n"
@@ -234,7 +252,7 @@ def _paper(own: dict[str, Any], done: dict[str, Any]) -> str:
     columns += ["look, ms", "steps", "looks", "projected, s", "run, s", "its MRR"]
     rows = []
     for name, found in own.items():
-        run = done.get(f"run {name}", {})
+        run = done.get(f"run {name.removesuffix(' (kept)')}", {})
         rows.append(
             (
                 *(name, *_step(found), 1e3 * found["look_s"], found["steps"], found["looks"]),

@@ -57,6 +57,12 @@ PARTS = {
     "cluster": Part(("simulations",), ("--quick",)),
     "large_graph": Part(("owkg/kg",)),
     "sampled_evaluation": Part(("owkg/evaluation", "owkg/kg")),
+    "growth": Part(
+        (
+            *("owkg/simulate", "owkg/theory", "owkg/metrics", "owkg/judge", "owkg/ir", "owkg/evaluation"),
+            *("owkg/kg", "owkg/train", "family_tree"),
+        )
+    ),
 }
 """Benchmarks, the most important first."""
 

@@ -54,7 +54,7 @@ _SQUARE = 4096
 _BLOCKS = (2**24, 2**26)
 # For many entities: number of entities, numbers an entity, queries, and queries of a product of NumPy.
 _MANY, _MANY_DIM, _ASKED, _ROWS = 1_000_000, 64, 512, 64
-_MANY_BLOCKS = {"16 MiB": 2**24, "256 MiB": 2**28, "1 GiB": 2**30, "as chosen": None}
+_MANY_BLOCKS = {"24 MiB": 3 * 2**23, "256 MiB": 2**28, "1 GiB": 2**30, "as chosen": None}
 # By model: options, for candidates of about 200 numbers; and how many products of `dim` numbers a score is.
 # None: the score is a product of what queries and candidates are; 0: it is a scan.
 _LAYERS: dict[str, object] = {"triple_layers": 1, "context_layers": 2}

@@ -18,6 +18,7 @@ import polars as pl
 import typer
 
 from benchmarks.accelerator_page import joined
+from benchmarks.goals import goals_table, tables_in
 from benchmarks.timing import machine
 from owkg.files.storage import written_aside
 from owkg.terminal.markdown import table as markdown_table
@@ -41,7 +42,10 @@ TABLES = {
     "training_mesh": ["training_mesh"],
     "cluster": ["cluster_speed"],
     "alignment": ["alignment_speed"],
+    "growth": ["growth_slopes", "growth_projection"],
 }
+FIGURES = {"growth": "growth.png"}
+"""Figure of a benchmark, shown after its tables."""
 PAGE = Path("docs/evidence/performance.md")
 RECORD = Path(__file__).parents[1] / "docs" / "reproduction" / "accelerator.json"
 """The numbers that were measured on an accelerator."""
@@ -55,6 +59,12 @@ _HEAD = """# Performance
 Written by `make bench`, last with {machine};
 {versions}. Every speed is compared with a limit of the machine or with a peer, measured in the same
 run. [Speed on an accelerator](#speed-on-an-accelerator) has what depends on the device.
+"""
+_GOALS = """## Goals
+
+Each kernel beside its goal. `before` is the number at commit b9f65d06, if it was measured there, and `now` is
+the number of the tables below. A unit such as "times its products" compares with the least work that the
+result needs, measured in the same run.
 """
 
 
@@ -94,6 +104,10 @@ def page(folder: Path, record: dict[str, Any], earlier: str = "", names: Iterabl
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     own, kept = set(names), parts_of(earlier)
     parts, missing = [_HEAD.format(machine=machine(), versions=versions)], []
+    if (goals := goals_table(tables_in(folder))) is not None:
+        parts.append(f"{_GOALS}\n" + _table(goals))
+    elif (heading := _GOALS.partition("\n")[0]) in kept:
+        parts.append(kept[heading])
     for name, tables in TABLES.items():
         found = [folder / f"{table}.csv" for table in tables if (folder / f"{table}.csv").is_file()]
         heading = f"## {name.replace('_', ' ').capitalize()}"
@@ -108,13 +122,17 @@ def page(folder: Path, record: dict[str, Any], earlier: str = "", names: Iterabl
         if name in record:
             run = record[name]
             parts.append(f"Measured on {run['measured']}, last changed by commit {run['commit']}.\n")
-        for path in found:
-            table = pl.read_csv(path, infer_schema_length=None)
-            heads = [headed(column) for column in table.columns]
-            parts.append(markdown_table(heads, [[shown(x) for x in row] for row in table.rows()]))
+        parts += [_table(pl.read_csv(path, infer_schema_length=None)) for path in found]
+        if name in FIGURES:
+            parts.append(f"![{title}](../reproduction/{FIGURES[name]})\n")
     if missing:
         parts.append(f"Not measured yet: {', '.join(missing)}.\n")
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _table(table: pl.DataFrame) -> str:
+    heads = [headed(column) for column in table.columns]
+    return markdown_table(heads, [[shown(x) for x in row] for row in table.rows()])
 
 
 def parts_of(text: str) -> dict[str, str]:
@@ -127,6 +145,10 @@ def write_page(folder: Path, to: Path, names: Iterable[str] = TABLES) -> None:
     """Writes the page with the tables of the named benchmarks in a folder; other parts stay as they are."""
     runs = json.loads(RECORD_OF_RUNS.read_text(encoding="utf-8")) if RECORD_OF_RUNS.is_file() else {}
     text = page(folder, runs, to.read_text(encoding="utf-8") if to.is_file() else "", names)
+    for name in set(names) & set(FIGURES):
+        if (drawn := folder / FIGURES[name]).is_file():
+            with written_aside(RECORD.with_name(FIGURES[name])) as aside:
+                aside.write_bytes(drawn.read_bytes())
     if RECORD.is_file():
         text = joined(text, json.loads(RECORD.read_text(encoding="utf-8")))
     with written_aside(to) as aside:

@@ -21,30 +21,39 @@ _INPUT = Path(__file__).parents[1] / "tests" / "golden" / "input"
 _SETTING = "--strength 0.7 --sparsity 0.35 --num-answers 43 --num-entities 14505"
 # As for users: bytecode of earlier imports is kept.
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+# Wanted seconds of help, and of commands that need no JAX; others are compared with `import jax`.
+_HELP, _SMALL = 0.25, 0.6
 # The command line, or the arguments of Python, and the wanted seconds.
 COMMANDS = {
     "python": ("-c pass", None),
     "import jax": ("-c import~jax", None),
     "import owkg": ("-c import~owkg", 0.1),
-    "owkg --help": ("-m owkg --help", 0.3),
-    "owkg metrics --help": ("-m owkg metrics --help", 0.3),
-    "owkg kg info": ("-m owkg kg info {input}/graph", 0.8),
+    "owkg --help": ("-m owkg --help", _HELP),
+    "owkg metrics --help": ("-m owkg metrics --help", _HELP),
+    "owkg kg info": ("-m owkg kg info {input}/graph", _SMALL),
     "owkg metrics, five metrics": (
         "-m owkg metrics {input}/oracle.csv --metric mrr,hits@10,amri,gmr,macro-map@20",
-        0.8,
+        _SMALL,
     ),
-    "owkg metrics, all of them": ("-m owkg metrics {input}/oracle.csv", 0.8),
+    "owkg metrics, all of them": ("-m owkg metrics {input}/oracle.csv", _SMALL),
+    "owkg chance": ("-m owkg chance {input}/graph", _SMALL),
+    "owkg ir": ("-m owkg ir {input}/one.run --qrels {input}/judgements.qrels", _SMALL),
     "owkg pool": (
         "-m owkg pool {input}/one.run {input}/two.run --depth 3 --kg {input}/graph "
         "--out {out}/pool --overwrite",
-        0.8,
+        _SMALL,
     ),
     "owkg family-tree generate": (
         "-m owkg family-tree generate {out}/families --num-trees 2 --max-tree-size 8 --overwrite",
-        0.8,
+        _SMALL,
     ),
-    "owkg compare": ("-m owkg compare {input}/oracle.csv {input}/random.csv", 0.8),
+    "owkg compare": ("-m owkg compare {input}/oracle.csv {input}/random.csv", _SMALL),
+    "owkg stability": ("-m owkg stability {input}/oracle.csv {input}/random.csv", None),
     "owkg theory": (f"-m owkg theory {_SETTING}", None),
+    "owkg power": (f"-m owkg power {_SETTING} --other-strength 0.75", None),
+    "owkg models": ("-m owkg models", None),
+    "owkg simulate": (f"-m owkg simulate {_SETTING} --trials 1000", None),
+    "owkg audit": ("-m owkg audit {input}/oracle.csv {input}/random.csv", None),
 }
 
 

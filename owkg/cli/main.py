@@ -33,6 +33,7 @@ from owkg.cli.ranks.conformance import conformance
 from owkg.cli.ranks.ir import ir
 from owkg.cli.ranks.metrics import metrics
 from owkg.cli.ranks.ranks import ranks_app
+from owkg.terminal.compiled import keep_compiled
 
 # Commands by panel of the help text; the commands that most people need come first.
 PANELS = {
@@ -81,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run() -> None:
     """Runs the command line as a process of its own, handles its signals, and exits."""
     heard()
+    keep_compiled()
     code = main()
     unheard()
     sys.exit(code)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.accelerator import restarted
+from benchmarks.accelerator import restarted, with_earlier
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -185,6 +185,32 @@ def test_file_and_tables_are_published_together(measured, tmp_path):
     assert record.read_text() == (out / "accelerator.json").read_text()
     assert speeds.read_text() == PAGE["joined"]("# Performance\n\nof others\n", content)
     assert speeds.read_text().count("## Speed on an accelerator") == 1
+
+
+def test_parts_that_were_not_reached_are_kept_with_date_and_device(measured):
+    _, content = measured
+    assert {found["measured"] for found in content["parts"].values()}
+    earlier = json.loads(json.dumps(content)) | {"device": "an older one"}
+    for found in earlier["parts"].values():
+        found["measured"] = "2020-01-02"
+    now = json.loads(json.dumps(content))
+    reached = [name for name in now["parts"] if name.split()[0] in ("limits", "evaluation")]
+    now["parts"] = {name: now["parts"][name] for name in reached}
+    now["parts"]["sampled"] = {"failed": "was still running when the time was over", "took_s": 1.0}
+    merged = with_earlier(now, earlier)
+    assert list(merged["parts"]) == [name for name in content["parts"] if name in merged["parts"]]
+    assert {name: merged["parts"][name] for name in reached} == {name: now["parts"][name] for name in reached}
+    kept = {name: found for name, found in merged["parts"].items() if found.get("kept")}
+    assert set(kept) == set(content["parts"]) - set(reached)
+    text = PAGE["page"](merged)
+    assert "- sampled: 2020-01-02, an older one" in text
+    assert "| transe (kept) |" in text
+    assert "## Not measured" not in text
+    # What a later run does not reach either still says when and where it was measured.
+    again = with_earlier({**now, "device": "the newest"}, merged)
+    assert again["parts"]["sampled"]["device"] == "an older one"
+    assert again["parts"]["sampled"]["measured"] == "2020-01-02"
+    assert with_earlier(now | {"quick": False}, earlier)["parts"] == now["parts"]
 
 
 @pytest.mark.skipif(not (DOCS / "reproduction" / "accelerator.json").is_file(), reason="not measured yet")

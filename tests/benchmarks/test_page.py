@@ -5,7 +5,9 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks import all as all_benchmarks
+from benchmarks import goals
 from benchmarks.all import PARTS, command_of, is_due
+from benchmarks.goals import Goal
 from benchmarks.page import TABLES, described, page
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -62,3 +64,24 @@ def test_every_table_is_that_of_a_benchmark():
         source = (BENCHMARKS / f"{name}.py").read_text()
         assert all(f'"{table}.csv"' in source for table in tables)
         assert described(BENCHMARKS / f"{name}.py")
+
+
+def goal(aim, number):
+    return Goal("a kernel", "seconds", aim, None, "speed", number)
+
+
+def test_goals_are_shown_once_all_their_tables_are_there(tmp_path, monkeypatch):
+    goals_ = (goal(1.5, goals._cell("one", "seconds")), goal(1.2, goals._cell("two", "seconds")))
+    monkeypatch.setattr(goals, "GOALS", goals_)
+    earlier = "# Performance\n\n## Goals\n\nold\n"
+    assert "## Goals\n\nold\n" in page(tmp_path, {}, earlier)
+    table = pl.DataFrame({"what": ["one", "two of them"], "seconds": [1.5, 1.25]})
+    table.write_csv(tmp_path / "speed.csv")
+    text = page(tmp_path, {}, earlier)
+    assert "| a kernel | seconds | 1.5 |  | 1.5 | yes |\n| a kernel | seconds | 1.2 |  | 1.25 | no |" in text
+    assert "old" not in text
+
+
+def test_goals_name_tables_of_benchmarks():
+    written = {table for tables in TABLES.values() for table in tables}
+    assert {one.table for one in goals.GOALS} <= written

@@ -18,14 +18,14 @@ CPU, GPU = SimpleNamespace(platform="cpu"), SimpleNamespace(platform="gpu")
 @pytest.mark.parametrize(
     ("device", "entities", "free", "expected"),
     [
-        (CPU, 14_541, 2**40, 2**24),  # enough for 288 queries
+        (CPU, 14_541, 2**40, 3 * 2**23),  # enough for 432 queries
         (CPU, 10**5, 2**40, 4 * 64 * 10**5),
-        (CPU, 10**5, 2**27, 2**24),
+        (CPU, 10**5, 2**27, 3 * 2**23),
         (CPU, 3 * 10**5, 2**40, 4 * 256 * 3 * 10**5),
         (CPU, 10**6, 2**40, 4 * 256 * 10**6),
         (CPU, 10**7, 2**40, 2**30),
         (CPU, 10**6, 2**31, 2**28),  # an eighth
-        (CPU, 10**6, 2**20, 2**24),
+        (CPU, 10**6, 2**20, 3 * 2**23),
         (CPU, 10**7, None, 2**30),
         (GPU, 14_541, 2**40, 2**28),
     ],

@@ -1,0 +1,459 @@
+"""Growth of time and memory with size: every kernel from 10^3 to 10^8, and what larger sizes would take.
+
+Each size runs in a process of its own, whose peak memory counts with its inputs. The fastest of several calls
+counts, or the only one if it is long. A kernel stops growing before a size that would take longer than a
+minute or more memory than is free, by ten times its last step. The slope is the power of the size by which
+seconds grew over the last decade: 1 is linear. A kernel leaves linear time at the first size whose seconds an
+item are 1.5 times the fewest of a smaller size of at least 10^4.
+
+The last table continues the last decade to sizes of the whole web, on this machine and on a cluster. It
+assumes that seconds and bytes an item stay as they are, and that a core of the cluster is as fast as one of
+this machine. Work is divided among machines only where owkg divides it today, or where its parts need nothing
+of each other: the column `divided` says over how many cores.
+
+    python benchmarks/growth.py --out out
+    python benchmarks/growth.py --kernels trials,moments --seconds 20
+
+The script writes up to 2 GB of inputs into the folder that TMPDIR names.
+"""
+
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+# When this file is run as a script, the files in its folder would hide packages of the same names.
+sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).parent]
+
+import jax
+import numpy as np
+import polars as pl
+import psutil
+import typer
+
+from benchmarks.timing import machine, measured_command, once, peak_gib
+from owkg.files.storage import free_memory, writable_folder
+from owkg.plots.figure import COLOURS, figure
+from simulations.script import Out, Quick, run_script, save_figure, save_table
+
+SIZES = tuple(10**power for power in range(3, 9))
+"""Sizes that a kernel may reach."""
+
+# Seconds of calls that are repeated until so many have passed, and the factor that leaves linear time.
+_ENOUGH_S, _BEND, _FROM = 1.0, 1.5, 10**4
+# Share of the free memory that a size may take, and seconds after which a result is late.
+_FREE, _LATE_S = 0.9, 7 * 86_400
+# Rows of one file of ranks; more are several files.
+_FILE = 10**7
+
+Call = Callable[[], object]
+
+
+def _trials(size: int, folder: Path) -> Call:
+    from owkg import simulate
+    from owkg.rank_weights import MRR
+
+    setting = {"strength": 0.7, "sparsity": 0.35, "num_answers": 43, "num_entities": 14_505}
+    return lambda: simulate.estimate(jax.random.key(0), MRR, trials=size, **setting)
+
+
+def _moments(size: int, folder: Path) -> Call:
+    from owkg import theory
+    from owkg.rank_weights import MRR
+
+    rng = np.random.default_rng(0)
+    settings = {
+        "strength": rng.uniform(0, 1, size),
+        "sparsity": rng.uniform(0.01, 0.99, size),
+        "num_answers": rng.integers(1, 65, size),
+        "num_entities": 14_541,
+    }
+    return lambda: theory.moments(MRR, **settings)
+
+
+def _ranks(size: int, folder: Path) -> Call:
+    from benchmarks.metrics import _NAMES, drawn_ranks
+    from owkg import metrics
+
+    *columns, query = drawn_ranks(size)
+    wanted = [metrics.metric(name) for name in _NAMES]
+    return lambda: metrics.evaluate(metrics.tasks(*columns, query=query), wanted, level=None)
+
+
+def _rank_files(size: int, folder: Path) -> list[str]:
+    from benchmarks.metrics import rank_table
+
+    table = rank_table(min(size, _FILE))
+    for part in range(max(1, size // _FILE)):
+        own = table.with_columns(relation=pl.col("relation") + 237 * part)
+        own.write_parquet(folder / f"ranks{part}.parquet")
+    return ["metrics", str(folder if size > _FILE else folder / "ranks0.parquet")]
+
+
+def _bootstrap(size: int, folder: Path) -> Call:
+    from benchmarks.metrics import _FIVE, drawn_ranks
+    from owkg import metrics, stats
+
+    optimistic, pessimistic, candidates, _ = drawn_ranks(size)
+    tasks = metrics.tasks(optimistic, pessimistic, candidates, query=np.arange(size))
+    wanted, rule = [metrics.metric(name) for name in _FIVE], (metrics.Ties.REALISTIC,)
+    return lambda: metrics.evaluate(
+        tasks, wanted, ties=rule, interval=stats.IntervalMethod.BCA, replicates=1000, key=jax.random.key(0)
+    )
+
+
+def _randomisation(size: int, folder: Path) -> Call:
+    from benchmarks.judge import example
+    from owkg.judge.significance import pairwise
+
+    scores, key = example(size), jax.random.key(0)
+    return lambda: pairwise(scores, "macro mrr", test="randomisation", key=key, draws=1000)
+
+
+def _lists(size: int, folder: Path) -> Call:
+    from owkg import ir
+
+    rng, depth = np.random.default_rng(0), 100
+    columns = {
+        "query": np.repeat(np.arange(size // depth), depth),
+        "answer": np.tile(np.arange(depth), size // depth),
+    }
+    frame = pl.DataFrame(columns).with_columns(pl.all().cast(str))
+    run = frame.with_columns(score=pl.Series(rng.random(len(frame))))
+    qrels = frame.with_columns(relevance=pl.Series((rng.random(len(frame)) < 0.02).astype(np.int64)))
+
+    def call() -> None:
+        judged = ir.judge(run, qrels)
+        _ = ir.average_precision(judged), ir.ndcg(judged, 20), ir.reciprocal_rank(judged)
+
+    return call
+
+
+def _ranking(size: int, folder: Path) -> Call:
+    from owkg import evaluation
+    from owkg.models import Trained, model
+
+    scorer = model("distmult", dim=64, reciprocal=False)
+    trained = Trained(scorer, *jax.block_until_ready(scorer.init(jax.random.key(0), size, 1)))
+    rng = np.random.default_rng(0)
+    triples = np.stack([rng.integers(0, n, 256) for n in (size, 1, size)], axis=1)
+    return lambda: evaluation.rank_arrays(trained, triples, "tail", known=None)
+
+
+def _known(size: int, folder: Path) -> Call:
+    from owkg.kg import known_answers
+
+    rng, entities = np.random.default_rng(0), max(2, size // 20)
+    triples = np.empty((size, 3), np.int32)
+    for column, count in enumerate((entities, 1000, entities)):
+        triples[:, column] = rng.random(size, np.float32) ** 3 * (count - 1)
+    return lambda: known_answers(triples, "tail", num_entities=entities, num_relations=1000)
+
+
+def _graph_file(size: int, folder: Path) -> list[str]:
+    from benchmarks.large_graph import write_power_law_graph
+
+    write_power_law_graph(folder / "graph", size, labels=True)
+    return ["kg", "info", str(folder / "graph")]
+
+
+def _step(size: int, folder: Path) -> Call:
+    from benchmarks.training_rows import _stepping
+
+    return _stepping(size, 1000, ("rows",))["rows"]
+
+
+def _people(size: int, folder: Path) -> list[str]:
+    return ["family-tree", "generate", str(folder / "tree"), "--num-trees", str(max(1, round(size / 300)))]
+
+
+class Kernel(NamedTuple):
+    """What grows.
+
+    Attributes:
+        what: what it does, with the unit of its size in it.
+        unit: one item of the size.
+        made: function of (size, folder for files) that returns a call to time, or words of an `owkg` command.
+    """
+
+    what: str
+    unit: str
+    made: Callable[[int, Path], Call | list[str]]
+
+
+KERNELS = {
+    "trials": Kernel("Monte Carlo, 43 answers", "trial", _trials),
+    "moments": Kernel("exact moments", "setting", _moments),
+    "ranks": Kernel("35 metrics, 4 tie rules, in memory", "rank", _ranks),
+    "rank files": Kernel("`owkg metrics`", "rank", _rank_files),
+    "bootstrap": Kernel("1,000 replicates of 5 metrics", "query", _bootstrap),
+    "randomisation": Kernel("78 pairs of 13 systems, 1,000 sign flips", "query", _randomisation),
+    "lists": Kernel("AP, nDCG@20, RR of lists of 100", "answer", _lists),
+    "ranking": Kernel("256 queries ranked, 64 numbers an entity", "entity", _ranking),
+    "known answers": Kernel("known answers of tails", "triple", _known),
+    "graph files": Kernel("`owkg kg info`, labels", "triple", _graph_file),
+    "step": Kernel("training step of rows, 128 numbers an entity", "entity", _step),
+    "people": Kernel("`owkg family-tree generate`", "person", _people),
+}
+"""What is measured, by name."""
+
+
+def measured(name: str, size: int) -> dict[str, float]:
+    """Seconds and peak GiB of one size, in this process or, for a command, in that of the command."""
+    with tempfile.TemporaryDirectory(prefix="owkg-growth-") as folder:
+        made = KERNELS[name].made(size, Path(folder))
+        if isinstance(made, list):
+            _, seconds, peak = measured_command([sys.executable, "-m", "owkg", *made])
+            return {"seconds": seconds, "peak_gib": peak}
+        first = once(made)  # compiles
+        times = [] if first < _ENOUGH_S * 10 else [first]
+        while sum(times) < _ENOUGH_S:
+            times.append(once(made))
+        return {"seconds": min(times), "peak_gib": peak_gib()}
+
+
+def grown(name: str, sizes: tuple[int, ...], longest: float) -> Iterator[dict[str, Any]]:
+    """Rows of a kernel by size, the last with the reason why it did not grow further."""
+    rows: list[dict[str, Any]] = []
+    for size in sizes:
+        if why := _too_large(rows, size, longest):
+            rows[-1]["stopped"] = why
+            break
+        begin = time.perf_counter()
+        code = "import json, sys; from benchmarks.growth import measured; "
+        code += "print(json.dumps(measured(sys.argv[1], int(sys.argv[2]))))"
+        command = [sys.executable, "-c", code, name, str(size)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+        if done.returncode:
+            print(
+                f"{name}, {size:,}: {(done.stderr.strip().splitlines() or ['killed'])[-1][:300]}", flush=True
+            )
+            if rows:
+                rows[-1]["stopped"] = "memory" if done.returncode < 0 else "an error"
+            break
+        row: dict[str, Any] = {
+            "kernel": name,
+            "size": size,
+            "took_s": time.perf_counter() - begin,
+            "stopped": "",
+        }
+        rows.append(row | json.loads(done.stdout.splitlines()[-1]))
+        print(f"{name}: {size:,}, {rows[-1]['seconds']:.4g} s, {rows[-1]['peak_gib']:.3g} GiB", flush=True)
+    yield from rows
+
+
+def _too_large(rows: list[dict[str, Any]], size: int, longest: float) -> str:
+    """What a size would take too much of, by the growth since the first size; "" if nothing."""
+    if len(rows) < 2:
+        return ""
+
+    def expected(what: str) -> float:
+        first, last = rows[0][what], rows[-1][what]
+        return first + max(0.0, last - first) * size / rows[-1]["size"]
+
+    free = (free_memory() or psutil.virtual_memory().available) / 2**30
+    if expected("seconds") > longest or expected("took_s") > 3 * longest:
+        return "time"
+    return "memory" if expected("peak_gib") > _FREE * free else ""
+
+
+def slopes(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for each kernel: its largest size, slope, bytes an item, and where it leaves linear time."""
+    result = []
+    for name in rows["kernel"].unique(maintain_order=True):
+        own = rows.filter(kernel=name)
+        last = _decade(own)
+        result.append(
+            {
+                "what": KERNELS[name].what,
+                "unit": KERNELS[name].unit,
+                "largest_size": own["size"][-1],
+                "seconds": own["seconds"][-1],
+                "slope": last and last.slope,
+                "leaves_linear_time_at": _bend(own),
+                "peak_gib": own["peak_gib"][-1],
+                "bytes_an_item": last and last.bytes,
+                "fits_this_machine_up_to": last and last.fits(_here_gib()),
+                "stopped_by": own["stopped"][-1],
+            }
+        )
+    return pl.DataFrame(result, infer_schema_length=None)
+
+
+def _bend(own: pl.DataFrame) -> int | None:
+    """First size whose seconds an item are 1.5 times the fewest of smaller sizes, or None."""
+    each = own.select("size", each=pl.col("seconds") / pl.col("size")).filter(pl.col("size") >= _FROM)
+    late = each.filter(pl.col("each") > _BEND * pl.col("each").cum_min().shift(1))
+    return None if late.is_empty() else late["size"][0]
+
+
+class Decade(NamedTuple):
+    """Growth from the last size but one to the last.
+
+    Attributes:
+        slope: power of the size by which the seconds grew.
+        bytes: bytes an item.
+        base_gib: memory of the smallest size.
+        size, seconds: of the last size.
+    """
+
+    slope: float
+    bytes: float
+    base_gib: float
+    size: int
+    seconds: float
+
+    def fits(self, gib: float) -> int | None:
+        """Size at which a memory is full, with one digit; None if memory does not grow."""
+        return rounded(max(1.0, gib - self.base_gib) * 2**30 / self.bytes) if self.bytes >= 1 else None
+
+
+def _decade(own: pl.DataFrame) -> Decade | None:
+    if len(own) < 2:
+        return None
+    before, last = own.tail(2).to_dicts()
+    return Decade(
+        math.log(last["seconds"] / before["seconds"]) / math.log(last["size"] / before["size"]),
+        max(0.0, last["peak_gib"] - before["peak_gib"]) * 2**30 / (last["size"] - before["size"]),
+        own["peak_gib"][0],
+        last["size"],
+        last["seconds"],
+    )
+
+
+def rounded(value: float) -> int:
+    """A number with one significant digit, downwards."""
+    power = 10 ** math.floor(math.log10(value))
+    return int(value // power * power)
+
+
+def _here_gib() -> float:
+    return psutil.virtual_memory().total / 2**30
+
+
+class Cluster(NamedTuple):
+    """Machines of one kind."""
+
+    name: str = "16 Amazon r7a.24xlarge"
+    machines: int = 16
+    cores: int = 96
+    gib: float = 768.0
+
+
+class Wished(NamedTuple):
+    """What users of the whole web would ask.
+
+    Attributes:
+        what: with its size in words.
+        kernel: kernel that it takes.
+        size: items of the kernel.
+        times: how many times the kernel.
+        divided: "cluster", if its parts need nothing of each other; "machine": one process, on as many cores
+            as here.
+    """
+
+    what: str
+    kernel: str
+    size: int
+    times: float
+    divided: str
+
+
+WISHED = (
+    Wished("10^13 trials", "trials", 10**13, 1, "cluster"),
+    Wished("metrics of 10^9 ranks from files", "rank files", 10**9, 1, "machine"),
+    Wished("metrics of 10^9 ranks in memory", "ranks", 10**9, 1, "machine"),
+    Wished("intervals over 10^9 queries", "bootstrap", 10**9, 1, "machine"),
+    Wished("10^6 queries ranked among 10^8 entities", "ranking", 10**8, 10**6 / 256, "cluster"),
+    Wished("known answers of 10^10 triples", "known answers", 10**10, 1, "machine"),
+    Wished("`owkg kg info` of 10^10 triples", "graph files", 10**10, 1, "machine"),
+    Wished("an epoch of 10^10 triples on 10^8 entities", "step", 10**8, 10**10 / 1024 / 4, "machine"),
+    Wished("families of 10^8 people", "people", 10**8, 1, "machine"),
+)
+"""What is projected."""
+CLUSTER = Cluster()
+
+
+def projected(rows: pl.DataFrame, cluster: Cluster = CLUSTER) -> pl.DataFrame:
+    """Hours and memory of `WISHED` here and on a cluster, by the last decade of each kernel."""
+    result: list[dict[str, Any]] = []
+    here = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+    for one in WISHED:
+        if (last := _decade(rows.filter(kernel=one.kernel))) is None:
+            continue
+        hours = last.seconds * (one.size / last.size) ** last.slope * one.times / 3600
+        gib = last.base_gib + last.bytes * one.size / 2**30
+        cores = cluster.machines * cluster.cores if one.divided == "cluster" else here
+        there = hours * here / cores
+        result.append(
+            {
+                "what": one.what,
+                "here_hours": hours,
+                "divided": f"{cores:,} cores",
+                "cluster_hours": there,
+                "needed_gib": gib,
+                "machine_gib": cluster.gib,
+                "fits_a_machine_up_to": last.fits(cluster.gib),
+                "breaks": "memory" if gib > cluster.gib else "time" if there * 3600 > _LATE_S else "",
+            }
+        )
+    return pl.DataFrame(result, infer_schema_length=None)
+
+
+def draw(rows: pl.DataFrame, stem: Path) -> list[Path]:
+    """Figure of seconds an item and of memory by size, one line a kernel."""
+    names = rows["kernel"].unique(maintain_order=True).to_list()
+    with figure(1, 2, (10, 5)) as (fig, (time_axis, memory_axis)):
+        for number, name in enumerate(names):
+            own = rows.filter(kernel=name)
+            style = {
+                "color": COLOURS[number % len(COLOURS)],
+                "linestyle": "-" if number < len(COLOURS) else "--",
+                "marker": "o",
+                "markersize": 3,
+                "label": f"{name} (a {KERNELS[name].unit})",
+            }
+            time_axis.plot(own["size"], own["seconds"] / own["size"] * 1e6, **style)
+            memory_axis.plot(own["size"], own["peak_gib"], **style)
+        memory_axis.axhline(_here_gib(), color="black", linewidth=0.8)
+        memory_axis.annotate("this machine", (10**3, _here_gib()), va="bottom", fontsize=8)
+        for axis, words in ((time_axis, "microseconds an item"), (memory_axis, "peak memory, GiB")):
+            axis.set(xscale="log", yscale="log", xlabel="size", ylabel=words)
+        fig.legend(*time_axis.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+        return save_figure(fig, stem)
+
+
+def main(
+    out: Out = Path("out"),
+    quick: Quick = False,
+    kernels: Annotated[
+        str | None, typer.Option(help="Kernels to measure, with commas. Default: all of them.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Longest time of one call.", min=0)] = 60,
+) -> None:
+    """Measures every kernel by size, and writes the tables and the figure."""
+    writable_folder(out)
+    chosen = list(KERNELS) if kernels is None else kernels.split(",")
+    if unknown := [name for name in chosen if name not in KERNELS]:
+        raise ValueError(f"`kernels` must be from {', '.join(KERNELS)}, got {unknown[0]!r}.")
+    print(machine())
+    sizes = SIZES[:2] if quick else SIZES
+    rows = pl.DataFrame(
+        [row for name in chosen for row in grown(name, sizes, seconds)], infer_schema_length=None
+    )
+    save_table(slopes(rows), out / "growth_slopes.csv")
+    save_table(projected(rows), out / "growth_projection.csv")
+    save_table(
+        rows.with_columns(per_second=pl.col("size") / pl.col("seconds")).drop("stopped", "took_s"),
+        out / "growth.csv",
+    )
+    draw(rows, out / "growth")
+
+
+if __name__ == "__main__":
+    run_script(main)
