@@ -62,18 +62,19 @@ def exchangeable_metrics(
     shape = len(keys), trials
     if isinstance(missing, NodeBased):
         split = jax.vmap(jax.random.split)(keys)
-        of_query = jax.vmap(
-            jax.vmap(missing_facts.probability_of_query, (0, None, None, None)), (0, None, 0, 0)
-        )
-        own = jax.vmap(lambda key: jax.random.split(key, trials))(split[:, 0])
-        probability, keys = of_query(own, missing, parameter, num_answers), split[:, 1]
+        of_queries = jax.vmap(missing_facts.probability_of_query, (0, None, 0, 0, None))
+        probability, keys = of_queries(split[:, 0], missing, parameter, num_answers, (trials,)), split[:, 1]
     else:
-        probability = parameter[:, None].astype(jnp.float64)
-    words = jax.vmap(lambda key: random_bits(key, 2 * size * trials).reshape(2 * size, trials), out_axes=1)(
-        keys
-    )
+        probability = parameter[:, None]
+    drawn = 2 * size + 1
+    words = jax.vmap(lambda key: random_bits(key, drawn * trials).reshape(drawn, trials), out_axes=1)(keys)
     missing_positive, test_positive, test_negative, num_missing = _kinds(
-        words[:size], probability, missing_strength[:, None], test_strength[:, None], answers
+        words[:size],
+        _first_test(words[-1], probability, answers),
+        probability,
+        missing_strength[:, None],
+        test_strength[:, None],
+        answers,
     )
 
     def weights(rank: Array, counted: Array) -> Array:
@@ -92,7 +93,7 @@ def exchangeable_metrics(
     (missing_ahead, total), _ = jax.lax.scan(one_positive, start, (missing_positive, test_positive))
     negatives = jnp.sum(test_negative, axis=0, dtype=jnp.int32)
     others = num_entities[:, None] - answers + num_missing - missing_ahead
-    place = _places(words[size:], others, negatives, small)
+    place = _places(words[size:-1], others, negatives, small)
 
     def one_negative(state: tuple[Array, Array], place: Array) -> tuple[tuple[Array, Array], None]:
         number, total = state
@@ -102,8 +103,26 @@ def exchangeable_metrics(
     return total / (jnp.sum(test_positive, axis=0, dtype=jnp.int32) + negatives)
 
 
+def _first_test(
+    word: UInt32[Array, "blocks trials"],
+    probability: Float[Array, "blocks #trials"],
+    answers: Int[Array, "blocks 1"],
+) -> Int[Array, "blocks trials"]:
+    """Index of the first answer that is not missing, given that some answer is not.
+
+    The index is geometric and below N: it is at least i with probability (p^i - p^N) / (1 - p^N).
+    """
+    log = jnp.log(probability.astype(jnp.float32))
+    share = ((word >> 8).astype(jnp.float32) + 0.5) * jnp.float32(2**-24)
+    index = jnp.log1p(share * jnp.expm1(answers * log)) / log
+    # If all answers are missing but for less than the precision, each is equally likely to be the first.
+    index = jnp.where(log < 0, index, share * answers)
+    return jnp.minimum(index.astype(jnp.int32), answers - 1)
+
+
 def _kinds(
     words: UInt32[Array, "size blocks trials"],
+    first: Int[Array, "blocks trials"],
     probability: Float[Array, "blocks #trials"],
     missing_strength: Float[Array, "blocks 1"],
     test_strength: Float[Array, "blocks 1"],
@@ -116,35 +135,27 @@ def _kinds(
 ]:
     """Missing positives, test positives and test negatives, and the number of missing answers.
 
-    One word decides both whether an answer is missing and whether it is positive, because it is uniform below
-    and above the first threshold. All thresholds are multiples of 2^-24. Up to the first answer that is not
-    missing, the probability of being missing is that given that some later answer is left
-    (`owkg.simulate.missing`).
+    Answers before the first test answer are missing. After it, one word decides both whether an answer is
+    missing and whether it is positive, because it is uniform below and above the first threshold. All
+    thresholds are multiples of 2^-24.
     """
     slot = jnp.arange(words.shape[0], dtype=jnp.int32)[:, None, None]
-    exists = slot < answers
-    left = jnp.maximum(answers - slot, 1).astype(probability.dtype)
-    log = jnp.log(probability)
-    ratio = jnp.where(log < 0, jnp.expm1((left - 1) * log) / jnp.expm1(left * log), (left - 1) / left)
-    before = jnp.where(left > 1, probability * ratio, 0)
-
+    exists, before, is_first = slot < answers, slot < first, slot == first
     shares = (
-        before,
+        missing_strength,
+        test_strength,
         probability,
-        before * missing_strength,
         probability * missing_strength,
-        before + (1 - before) * test_strength,
         probability + (1 - probability) * test_strength,
     )
-    # The barrier keeps them from being computed again for every trial.
-    until, later, missing_until, missing_later, test_first, test_later = jax.lax.optimization_barrier(
-        tuple(jnp.round(share * 2**24).astype(jnp.int32) for share in shares)
+    # The barrier keeps them from being computed again for every answer.
+    surely_missing, surely_test, later, missing_later, test_later = jax.lax.optimization_barrier(
+        tuple(jnp.round(share.astype(jnp.float64) * 2**24).astype(jnp.int32) for share in shares)
     )
     drawn = (words >> 8).astype(jnp.int32)
-    first = jnp.min(jnp.where((drawn >= until) & exists, slot, words.shape[0]), axis=0)
-    missing = exists & (drawn < later) & (slot != first)
-    of_missing = jnp.where(slot <= first, missing_until, missing_later)
-    of_test = jnp.where(slot == first, test_first, test_later)
+    missing = exists & (before | ((drawn < later) & ~is_first))
+    of_missing = jnp.where(before, surely_missing, missing_later)
+    of_test = jnp.where(is_first, surely_test, test_later)
     positive = drawn < jnp.where(missing, of_missing, of_test)
     test = exists & ~missing
     return missing & positive, test & positive, test & ~positive, jnp.sum(missing, axis=0, dtype=jnp.int32)

@@ -48,11 +48,18 @@ def draw_missing(
 
 
 def probability_of_query(
-    key: Key[Array, ""], missing: NodeBased, parameter: Float[Array, "2"], num_answers: Int[Array, ""]
-) -> Float[Array, ""]:
-    """Probability that an answer is missing, given the query entity, which is drawn; consumes `key`."""
+    key: Key[Array, ""],
+    missing: NodeBased,
+    parameter: Float[Array, "2"],
+    num_answers: Int[Array, ""],
+    shape: tuple[int, ...] = (),
+) -> Float[Array, "*shape"]:
+    """Probability that an answer is missing, given the query entity, which is drawn; consumes `key`.
+
+    `shape` is that of the queries, and static.
+    """
     location, answer_survival = parameter
-    query = _query_survival(key, location, missing.spread, answer_survival, num_answers)
+    query = _query_survival(key, location, missing.spread, answer_survival, num_answers, shape)
     # Survival probability of an answer given the query entity, averaged over the answer's own entity.
     return 1 - query * answer_survival
 
@@ -79,11 +86,13 @@ def _query_survival(
     spread: float,
     answer_survival: Float[Array, ""],
     num_answers: Int[Array, ""],
-) -> Float[Array, ""]:
-    """Survival probability q of the query entity, given that at least one answer is left.
+    shape: tuple[int, ...],
+) -> Float[Array, "*shape"]:
+    """Survival probability q of query entities, given that at least one answer is left.
 
     The distribution is N(location, spread) cut to [0, 1], reweighted by a(q) = 1 - (1 - q answer_survival)^N.
-    Proposals are drawn above 0, because a(0) = 0, and accepted with a(q) / a(1), which is at least q.
+    Proposals are drawn above 0, because a(0) = 0, and accepted with a(q) / a(1), which is at least q. Draws
+    go on until every query has one.
     """
     above_zero = ndtr(location / spread)
 
@@ -91,11 +100,12 @@ def _query_survival(
         return -jnp.expm1(num_answers * jnp.log1p(-q * answer_survival))
 
     def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        key, _, _ = state
+        key, accepted, kept = state
         key, draw_key = jax.random.split(key)
-        proposal, chance = jax.random.uniform(draw_key, (2,), jnp.float32)
+        proposal, chance = jax.random.uniform(draw_key, (2, *shape), jnp.float32)
         q = jnp.clip(location - spread * ndtri(proposal * above_zero), 0, 1)
-        return key, chance * some_left(jnp.float32(1)) < some_left(q), q
+        fits = chance * some_left(jnp.float32(1)) < some_left(q)
+        return key, accepted | fits, jnp.where(accepted, kept, q)
 
-    start = (key, jnp.array(False), jnp.float32(0))
-    return jax.lax.while_loop(lambda state: ~state[1], again, start)[2]
+    start = (key, jnp.zeros(shape, bool), jnp.zeros(shape, jnp.float32))
+    return jax.lax.while_loop(lambda state: ~jnp.all(state[1]), again, start)[2]

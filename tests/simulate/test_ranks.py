@@ -114,7 +114,10 @@ def law_of_queries(probability, missing_strength, test_strength, num_answers, nu
 
 @pytest.mark.parametrize(
     ("probability", "missing_strength", "test_strength", "others"),
-    [(0.4, 0.7, 0.5, 2), (0.9, 0.2, 0.6, 1), (0.0, 0.5, 0.8, 3), (0.5, 1.0, 0.0, 1), (0.3, 0.0, 1.0, 2)],
+    [
+        *((0.4, 0.7, 0.5, 2), (0.9, 0.2, 0.6, 1), (0.0, 0.5, 0.8, 3), (0.5, 1.0, 0.0, 1), (0.3, 0.0, 1.0, 2)),
+        (1 - 2**-24, 0.2, 0.6, 1),
+    ],
 )
 def test_joint_law_of_exchangeable_answers(probability, missing_strength, test_strength, others):
     num_answers = 3
