@@ -1,12 +1,26 @@
-"""What the speeds should be, and what they are: goals beside the tables of the last run."""
+"""What the speeds should be, what they were, and what they are: goals beside the tables of the last run.
 
-from collections.abc import Callable, Mapping
+The earlier numbers are in docs/reproduction/goals.json. This command writes them, from the tables that the
+benchmarks wrote at an earlier commit on the same machine:
+
+    python benchmarks/goals.py --out folder --commit abc1234
+"""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import polars as pl
+import typer
 
-Tables = Mapping[str, pl.DataFrame]
+from benchmarks.timing import machine
+from owkg.files.storage import written_aside
+from simulations.script import Out, run_script
+
+EARLIER = Path(__file__).parents[1] / "docs" / "reproduction" / "goals.json"
+"""Numbers at an earlier commit."""
 
 
 class Goal(NamedTuple):
@@ -14,169 +28,127 @@ class Goal(NamedTuple):
 
     Attributes:
         what: kernel.
-        limit: unit of the numbers: seconds, or times something measured in the same run.
+        unit: unit of the numbers: seconds, or times something measured in the same run.
         aim: largest number wanted.
-        before: the number of commit b9f65d06; None: it was not measured.
         table: table with the number.
-        number: number from this table.
+        column: column of the table with the number.
+        row: beginning of the name of its row.
+        over: beginning of the name of a row by whose number it is divided, or "".
     """
 
     what: str
-    limit: str
+    unit: str
     aim: float
-    before: float | None
     table: str
-    number: Callable[[pl.DataFrame], float]
+    column: str
+    row: str
+    over: str = ""
+
+    def number(self, table: pl.DataFrame) -> float | None:
+        """The number of a table; None if the table does not have it."""
+        names = table[:, 0]
+        found = [
+            table.filter(names.str.contains(f"^(?:{row})"))[self.column].to_list()[:1]
+            for row in (self.row, self.over)
+            if row and self.column in table.columns
+        ]
+        if not found or not all(found):
+            return None
+        return float(found[0][0] / found[1][0] if self.over else found[0][0])
 
 
-def _cell(start: str, column: str, *, key: str = "what") -> Callable[[pl.DataFrame], float]:
-    """Cell of the first row whose name starts so."""
-    return lambda table: table.filter(pl.col(key).str.starts_with(start))[column][0]
-
-
-def _json_over_table(table: pl.DataFrame) -> float:
-    own = table.filter(pl.col("what").str.starts_with("owkg metrics"))
-    as_json = pl.col("what").str.ends_with("json")
-    return own.filter(as_json)["seconds"][0] / own.filter(~as_json)["seconds"][0]
-
-
-_BITS, _PRODUCTS, _DISTANCES = "times its random bits", "times its products", "times the distances"
+_BITS, _DISTANCES, _JAX = "times its random bits", "times the distances", "times `import jax`"
+_SIMULATION, _THINNING = (
+    ("benchmark_simulation", "times_random_bits"),
+    ("benchmark_thinning", "times_random_bits"),
+)
+_MODELS, _START = ("evaluation_models", "times_arithmetic"), ("benchmark_startup", "seconds")
+_METRICS = "benchmark_metrics"
 GOALS = (
+    Goal("Monte Carlo, published grid", _BITS, 2, *_SIMULATION, "published grid"),
+    Goal("Monte Carlo, one setting", _BITS, 2, *_SIMULATION, "one setting, 2"),
+    Goal("Monte Carlo, one setting, missing by node", _BITS, 2, *_SIMULATION, "one setting, missing"),
     Goal(
-        "Monte Carlo, published grid",
-        _BITS,
-        2,
-        3.9,
-        "benchmark_simulation",
-        _cell("published grid", "times_random_bits"),
-    ),
-    Goal(
-        "Monte Carlo, one setting",
-        _BITS,
-        2,
-        3.5,
-        "benchmark_simulation",
-        _cell("one setting, 2", "times_random_bits"),
-    ),
-    Goal(
-        "Monte Carlo, one setting, missing by node",
-        _BITS,
-        2,
-        None,
-        "benchmark_simulation",
-        _cell("one setting, missing", "times_random_bits"),
-    ),
-    Goal(
-        "a million exact moments",
-        "seconds",
-        3,
-        6.7,
-        "benchmark_simulation",
-        _cell("exact moments, 1,000,000", "seconds"),
+        "a million exact moments", "seconds", 3, "benchmark_simulation", "seconds", "exact moments, 1,000,000"
     ),
     Goal(
         "`owkg metrics --format json`, 10^7 ranks",
-        "times the table",
-        1.3,
-        2.8,
-        "benchmark_metrics",
-        _json_over_table,
+        *("times the table", 1.3, _METRICS, "seconds"),
+        *("owkg metrics, .*json$", "owkg metrics, .*ranks$"),
     ),
-    Goal(
-        "bootstrap, 1,000 replicates",
-        "times its random numbers",
-        1.5,
-        2.95,
-        "benchmark_metrics",
-        _cell("1,000 replicates", "times_limit"),
-    ),
-    Goal("stability", "times its product", 2, 3.8, "benchmark_judge", _cell("parts: owkg", "times_product")),
+    Goal("bootstrap", "times its random numbers", 1.5, _METRICS, "times_limit", "1,000 replicates"),
+    Goal("stability", "times its product", 2, "benchmark_judge", "times_product", "parts: owkg"),
     *(
-        Goal(
-            f"resampled test sets, {name}",
-            _BITS,
-            3,
-            before,
-            "benchmark_thinning",
-            _cell(name, "times_random_bits"),
-        )
-        for name, before in (
-            ("independent", 6.6),
-            ("node", 15.2),
-            ("relation", 8.1),
-            ("popularity", 6.2),
-            ("correlated", 7.6),
-            ("independent, coarse", 23.4),
+        Goal(f"resampled test sets, {name}", _BITS, 3, *_THINNING, f"{name}$")
+        for name in (
+            *("independent", "node", "relation", "popularity", "correlated with a model"),
+            "independent, coarse scores",
         )
     ),
-    Goal(
-        "full evaluation, ComplEx",
-        _PRODUCTS,
-        1.2,
-        1.29,
-        "evaluation_speed",
-        _cell("owkg", "times_the_products"),
-    ),
-    Goal(
-        "full evaluation, TransE",
-        _DISTANCES,
-        2,
-        None,
-        "evaluation_models",
-        _cell("transe", "times_arithmetic", key="model"),
-    ),
-    Goal(
-        "full evaluation, RotatE",
-        _DISTANCES,
-        2,
-        None,
-        "evaluation_models",
-        _cell("rotate", "times_arithmetic", key="model"),
-    ),
-    Goal("`owkg --help`", "seconds", 0.25, 0.20, "benchmark_startup", _cell("owkg --help", "seconds")),
+    Goal("evaluation, ComplEx", "times its products", 1.2, "evaluation_speed", "times_the_products", "owkg"),
+    Goal("evaluation, TransE", _DISTANCES, 2, *_MODELS, "transe"),
+    Goal("evaluation, RotatE", _DISTANCES, 2, *_MODELS, "rotate"),
     *(
-        Goal(
-            f"`owkg {name.partition(',')[0]}`, a small input",
-            "seconds",
-            0.6,
-            before,
-            "benchmark_startup",
-            _cell(f"owkg {name}", "seconds"),
+        Goal(f"`{name}`", "seconds", aim, *_START, name)
+        for name, aim in (
+            *(("owkg --help", 0.25), ("owkg metrics --help", 0.25), ("owkg kg info", 0.6)),
+            *(("owkg metrics, all of them", 0.6), ("owkg compare", 0.6), ("owkg pool", 0.6)),
         )
-        for name, before in (("kg info", 0.44), ("metrics, all", 0.95), ("compare", 0.66), ("pool", 0.87))
     ),
-    Goal(
-        "`owkg theory`",
-        "times `import jax`",
-        1.3,
-        1.34,
-        "benchmark_startup",
-        _cell("owkg theory", "times_import_jax"),
+    *(
+        Goal(f"`{name}`", _JAX, 1.3, "benchmark_startup", "times_import_jax", name)
+        for name in ("owkg theory", "owkg power", "owkg simulate")
     ),
 )
 """Goals, in the order of the page."""
 
 
-def goals_table(tables: Tables) -> pl.DataFrame | None:
-    """A row for each goal: what, in what unit, aim, before, now, whether reached; None if a table lacks."""
-    if any(one.table not in tables for one in GOALS):
+def numbers_of(folder: Path) -> dict[str, float | None]:
+    """Number of each goal in the tables of a folder, by what; None where a table lacks it."""
+    paths = {one.table: folder / f"{one.table}.csv" for one in GOALS}
+    tables = {
+        name: pl.read_csv(path, infer_schema_length=None) for name, path in paths.items() if path.is_file()
+    }
+    return {one.what: one.number(tables[one.table]) if one.table in tables else None for one in GOALS}
+
+
+def goals_table(folder: Path, earlier: Mapping[str, float | None]) -> pl.DataFrame | None:
+    """A row for each goal: what, unit, aim, before, now, whether it is reached; None if a number lacks."""
+    now = numbers_of(folder)
+    if None in now.values():
         return None
-    found = pl.DataFrame(
+    rows = [
         {
-            "what": [one.what for one in GOALS],
-            "unit": [one.limit for one in GOALS],
-            "aim": [float(one.aim) for one in GOALS],
-            "before": [one.before for one in GOALS],
-            "now": [float(one.number(tables[one.table])) for one in GOALS],
+            "what": one.what,
+            "unit": one.unit,
+            "aim": float(one.aim),
+            "before": earlier.get(one.what),
+            "now": now[one.what],
         }
-    )
-    return found.with_columns(
-        reached=pl.when(pl.col("now") <= pl.col("aim")).then(pl.lit("yes")).otherwise(pl.lit("no"))
-    )
+        for one in GOALS
+    ]
+    reached = pl.when(pl.col("now") <= pl.col("aim")).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(reached=reached)
 
 
-def tables_in(folder: Path) -> dict[str, pl.DataFrame]:
-    """Tables of a folder that goals are about."""
-    names = {one.table for one in GOALS}
-    paths = (folder / f"{name}.csv" for name in sorted(names))
-    return {path.stem: pl.read_csv(path, infer_schema_length=None) for path in paths if path.is_file()}
+def main(
+    out: Out = Path("out"),
+    commit: Annotated[str, typer.Option(help="Commit at which the tables were measured.")] = "unknown",
+) -> None:
+    """Writes the earlier numbers from the tables of a folder."""
+    numbers = numbers_of(out)
+    if not any(numbers.values()):
+        raise ValueError(f"{out}: has no table of a goal.")
+    record = {
+        "commit": commit,
+        "measured": f"{datetime.now(UTC):%Y-%m-%d}",
+        "machine": machine(),
+        "numbers": numbers,
+    }
+    with written_aside(EARLIER) as aside:
+        aside.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {EARLIER}")
+
+
+if __name__ == "__main__":
+    run_script(main)

@@ -18,7 +18,7 @@ import polars as pl
 import typer
 
 from benchmarks.accelerator_page import joined
-from benchmarks.goals import goals_table, tables_in
+from benchmarks.goals import EARLIER, goals_table
 from benchmarks.timing import machine
 from owkg.files.storage import written_aside
 from owkg.terminal.markdown import table as markdown_table
@@ -62,9 +62,9 @@ run. [Speed on an accelerator](#speed-on-an-accelerator) has what depends on the
 """
 _GOALS = """## Goals
 
-Each kernel beside its goal. `before` is the number at commit b9f65d06, if it was measured there, and `now` is
-the number of the tables below. A unit such as "times its products" compares with the least work that the
-result needs, measured in the same run.
+Each kernel beside its goal. `now` is the number of the tables below, and `before` that of commit {commit},
+measured on the same machine on {measured} (empty: not measured there). A unit such as "times its
+products" compares with the least work that the result needs, measured in the same run.
 """
 
 
@@ -104,10 +104,11 @@ def page(folder: Path, record: dict[str, Any], earlier: str = "", names: Iterabl
     versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     own, kept = set(names), parts_of(earlier)
     parts, missing = [_HEAD.format(machine=machine(), versions=versions)], []
-    if (goals := goals_table(tables_in(folder))) is not None:
-        parts.append(f"{_GOALS}\n" + _table(goals))
-    elif (heading := _GOALS.partition("\n")[0]) in kept:
-        parts.append(kept[heading])
+    before = json.loads(EARLIER.read_text(encoding="utf-8")) if EARLIER.is_file() else {}
+    if (goals := goals_table(folder, before.get("numbers", {}))) is not None:
+        parts.append(_GOALS.format(**{"commit": "?", "measured": "?"} | before) + "\n" + _table(goals))
+    elif "## Goals" in kept:
+        parts.append(kept["## Goals"])
     for name, tables in TABLES.items():
         found = [folder / f"{table}.csv" for table in tables if (folder / f"{table}.csv").is_file()]
         heading = f"## {name.replace('_', ' ').capitalize()}"

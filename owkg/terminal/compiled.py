@@ -7,15 +7,18 @@ import zlib
 from pathlib import Path
 
 _FOLDER, _SWITCH = "JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE"
+# Seconds of compiling that are kept; reading a program takes some milliseconds.
+_LEAST = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
+_LEAST_S = 0.2
 # Bytes of /proc/cpuinfo that describe the first processor.
 _FIRST_PROCESSOR = 4096
 
 
 def keep_compiled() -> None:
-    """Makes JAX keep what takes a second to compile in the user's cache folder, unless told otherwise.
+    """Makes JAX keep what takes long to compile in the user's cache folder, unless told otherwise.
 
-    Sets `JAX_COMPILATION_CACHE_DIR`, which processes that the command starts inherit. Nothing is set if this
-    variable or `JAX_ENABLE_COMPILATION_CACHE` is, or if the folder cannot be written.
+    Sets variables of the environment, which processes that the command starts inherit. Nothing is set if
+    `JAX_COMPILATION_CACHE_DIR` or `JAX_ENABLE_COMPILATION_CACHE` is, or if the folder cannot be written.
     """
     if _FOLDER in os.environ or _SWITCH in os.environ:
         return
@@ -28,6 +31,7 @@ def keep_compiled() -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
         return
     os.environ[_FOLDER] = str(folder)
+    os.environ.setdefault(_LEAST, str(_LEAST_S))
     # An entry that is damaged, or for which the disk has no room, is compiled as if there were none.
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache", UserWarning)
 

@@ -94,8 +94,8 @@ def _binomial_pmf(
     n = xp.maximum(n, 0)
     choose = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
     # 0 * log 0 is 0 here, because the event has probability 0 and occurs 0 times.
-    happens = xp.where(k == 0, 0.0, k * xp.log(xp.where(k == 0, 1.0, p)))
-    fails = xp.where(n == k, 0.0, (n - k) * xp.log1p(-xp.where(n == k, 0.0, p)))
+    happens = xp.where(k == 0, 0.0, k * xp.log(p))
+    fails = xp.where(n == k, 0.0, (n - k) * xp.log1p(-p))
     return xp.where(inside, xp.exp(choose + happens + fails), 0.0)
 
 

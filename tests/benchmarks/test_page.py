@@ -1,11 +1,13 @@
 """The page of all speeds: every table that is there, and by name what is not."""
 
+import json
 from pathlib import Path
 
 import polars as pl
 
 from benchmarks import all as all_benchmarks
 from benchmarks import goals
+from benchmarks import page as pages
 from benchmarks.all import PARTS, command_of, is_due
 from benchmarks.goals import Goal
 from benchmarks.page import TABLES, described, page
@@ -66,19 +68,28 @@ def test_every_table_is_that_of_a_benchmark():
         assert described(BENCHMARKS / f"{name}.py")
 
 
-def goal(aim, number):
-    return Goal("a kernel", "seconds", aim, None, "speed", number)
-
-
-def test_goals_are_shown_once_all_their_tables_are_there(tmp_path, monkeypatch):
-    goals_ = (goal(1.5, goals._cell("one", "seconds")), goal(1.2, goals._cell("two", "seconds")))
-    monkeypatch.setattr(goals, "GOALS", goals_)
+def test_goals_are_shown_once_all_their_numbers_are_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        goals,
+        "GOALS",
+        (
+            Goal("first", "seconds", 1.5, "speed", "seconds", "one$"),
+            Goal("second", "times first", 1.2, "speed", "seconds", "two of", "one$"),
+        ),
+    )
+    monkeypatch.setattr(pages, "EARLIER", tmp_path / "goals.json")
+    (tmp_path / "goals.json").write_text(
+        json.dumps({"commit": "abc1234", "measured": "2026-11-01", "numbers": {"first": 9.0}})
+    )
     earlier = "# Performance\n\n## Goals\n\nold\n"
-    assert "## Goals\n\nold\n" in page(tmp_path, {}, earlier)
-    table = pl.DataFrame({"what": ["one", "two of them"], "seconds": [1.5, 1.25]})
+    for names in (["one"], ["one more", "two of them"]):
+        pl.DataFrame({"what": names, "seconds": [1.5] * len(names)}).write_csv(tmp_path / "speed.csv")
+        assert "## Goals\n\nold\n" in page(tmp_path, {}, earlier)
+    table = pl.DataFrame({"what": ["one", "two of them"], "seconds": [1.5, 3.0]})
     table.write_csv(tmp_path / "speed.csv")
     text = page(tmp_path, {}, earlier)
-    assert "| a kernel | seconds | 1.5 |  | 1.5 | yes |\n| a kernel | seconds | 1.2 |  | 1.25 | no |" in text
+    assert "| first | seconds | 1.5 | 9 | 1.5 | yes |\n| second | times first | 1.2 |  | 2 | no |" in text
+    assert "commit abc1234" in text
     assert "old" not in text
 
 

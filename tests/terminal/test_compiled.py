@@ -9,7 +9,8 @@ import pytest
 
 from owkg.terminal import compiled
 
-VARIABLES = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "XDG_CACHE_HOME", "HOME")
+LEAST = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
+VARIABLES = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "XDG_CACHE_HOME", "HOME", LEAST)
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def test_the_cache_of_the_user(kept, tmp_path):
     folder = Path(kept(HOME=tmp_path))
     assert folder.is_dir()
     assert folder.parent == tmp_path / ".cache" / "owkg" / "compiled"
+    assert os.environ[LEAST] == "0.2"
     other = Path(kept(HOME=tmp_path, XDG_CACHE_HOME=tmp_path / "other"))
     assert other == tmp_path / "other" / "owkg" / "compiled" / folder.name
 
@@ -64,7 +66,7 @@ def test_another_processor_has_another_folder(monkeypatch):
 
 def test_a_damaged_program_is_compiled_again_in_silence(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    environment |= {"HOME": str(tmp_path), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    environment |= {"HOME": str(tmp_path), LEAST: "0"}
     code = (
         "from owkg.terminal.compiled import keep_compiled; keep_compiled(); import jax; "
         "print(jax.jit(lambda x: x + 1)(1))"
