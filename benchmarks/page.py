@@ -64,7 +64,8 @@ _GOALS = """## Goals
 
 Each kernel beside its goal. `now` is the number of the tables below, and `before` that of commit {commit},
 measured on the same machine on {measured} (empty: not measured there). A unit such as "times its
-products" compares with the least work that the result needs, measured in the same run.
+products" compares with the least work that the result needs, measured in the same run. Seconds are those of
+this machine, on which `import jax` takes {import_jax:.2f} s.
 """
 
 
@@ -106,7 +107,9 @@ def page(folder: Path, record: dict[str, Any], earlier: str = "", names: Iterabl
     parts, missing = [_HEAD.format(machine=machine(), versions=versions)], []
     before = json.loads(EARLIER.read_text(encoding="utf-8")) if EARLIER.is_file() else {}
     if (goals := goals_table(folder, before.get("numbers", {}))) is not None:
-        parts.append(_GOALS.format(**{"commit": "?", "measured": "?"} | before) + "\n" + _table(goals))
+        start = pl.read_csv(folder / "benchmark_startup.csv").filter(what="import jax")["seconds"].item()
+        words = {"commit": "?", "measured": "?"} | before | {"import_jax": start}
+        parts.append(_GOALS.format(**words) + "\n" + _table(goals))
     elif "## Goals" in kept:
         parts.append(kept["## Goals"])
     for name, tables in TABLES.items():

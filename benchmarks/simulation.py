@@ -3,7 +3,7 @@
 The baseline is a trial in plain Python, written from the paper's description: classify every entity, put the
 classes in random order, and take the filtered ranks. The limit is the time that the machine needs to draw the
 random bits of a direct simulation and do nothing with them: for every answer, one word each for missing,
-predicted and order. Of exchangeable answers owkg draws two words, two thirds of these bits.
+predicted and order. Of exchangeable answers owkg draws two words, and one word for each query.
 
     python benchmarks/simulation.py --out out
 """

@@ -1,4 +1,4 @@
-"""Queries of one model whose answers are exchangeable, many at a time, with two random words an answer.
+"""Queries of one model whose answers are exchangeable, by two random words an answer and one a query.
 
 Under the classification model, answers that are missing and predicted with the same probabilities are
 exchangeable, also given that at least one of them is not missing. So their order by index is a uniformly

@@ -85,11 +85,14 @@ def test_goals_are_shown_once_all_their_numbers_are_there(tmp_path, monkeypatch)
     for names in (["one"], ["one more", "two of them"]):
         pl.DataFrame({"what": names, "seconds": [1.5] * len(names)}).write_csv(tmp_path / "speed.csv")
         assert "## Goals\n\nold\n" in page(tmp_path, {}, earlier)
+    start = pl.DataFrame({"what": ["python", "import jax"], "seconds": [0.01, 0.4]})
+    start.write_csv(tmp_path / "benchmark_startup.csv")
     table = pl.DataFrame({"what": ["one", "two of them"], "seconds": [1.5, 3.0]})
     table.write_csv(tmp_path / "speed.csv")
     text = page(tmp_path, {}, earlier)
     assert "| first | seconds | 1.5 | 9 | 1.5 | yes |\n| second | times first | 1.2 |  | 2 | no |" in text
     assert "commit abc1234" in text
+    assert "`import jax` takes 0.40 s" in text
     assert "old" not in text
 
 
