@@ -47,6 +47,12 @@ PARTS = {
     "judge": Part(("owkg/judge", "owkg/stats"), with_peers=None),
     "thinning": Part(("owkg/simulate", "owkg/rank_weights")),
     "evaluation": Part(("owkg/evaluation", "owkg/models"), with_peers=("--pykeen",)),
+    "growth": Part(
+        (
+            *("owkg/simulate", "owkg/theory", "owkg/metrics", "owkg/judge", "owkg/ir", "owkg/evaluation"),
+            *("owkg/kg", "owkg/train", "family_tree"),
+        )
+    ),
     "training": Part(("owkg/train", "owkg/models"), with_peers=("--pykeen",)),
     "audit": Part(("owkg/auditing", "owkg/report")),
     "family_tree": Part(("family_tree", "owkg/sampling")),
@@ -57,12 +63,6 @@ PARTS = {
     "cluster": Part(("simulations",), ("--quick",)),
     "large_graph": Part(("owkg/kg",)),
     "sampled_evaluation": Part(("owkg/evaluation", "owkg/kg")),
-    "growth": Part(
-        (
-            *("owkg/simulate", "owkg/theory", "owkg/metrics", "owkg/judge", "owkg/ir", "owkg/evaluation"),
-            *("owkg/kg", "owkg/train", "family_tree"),
-        )
-    ),
 }
 """Benchmarks, the most important first."""
 
