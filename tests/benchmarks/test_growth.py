@@ -36,6 +36,12 @@ def test_slope_and_memory_of_the_last_decade():
     assert square["fits_this_machine_up_to"] is None
 
 
+def test_memory_that_grows_by_noise_or_is_read_in_parts_does_not_count():
+    found = rows(gib=lambda n: 0.4 + n * 1e-8) + rows("rank files")
+    for row in slopes(pl.DataFrame(found)).to_dicts():
+        assert (row["bytes_an_item"], row["fits_this_machine_up_to"]) == (None, None)
+
+
 def test_what_stops_a_kernel(monkeypatch):
     monkeypatch.setattr(growth, "free_memory", lambda: 8 * 2**30)
     found = rows()
@@ -52,7 +58,7 @@ def test_projections_divide_what_can_be_divided_and_name_what_breaks():
     cluster = Cluster(machines=4, cores=100, gib=500.0)
     trials, known = projected(pl.DataFrame(found), cluster).to_dicts()
     here = int(known["divided"].split()[0])
-    assert trials["here_hours"] == pytest.approx(10**13 * 1e-6 / 3600)
+    assert trials["here_hours"] == pytest.approx(10**12 * 1e-6 / 3600)
     assert trials["cluster_hours"] == pytest.approx(trials["here_hours"] * here / 400)
     assert (trials["breaks"], known["breaks"]) == ("", "memory")
     assert known["cluster_hours"] == known["here_hours"]
