@@ -1,10 +1,12 @@
-"""Queries of one model whose answers are exchangeable, by two random words an answer and one a query.
+"""Queries of one model whose answers are exchangeable, by few random words for each.
 
 Under the classification model, answers that are missing and predicted with the same probabilities are
 exchangeable, also given that at least one of them is not missing. So their order by index is a uniformly
 random order, and within the positives it needs no draw: the rank of a positive test answer is one more than
 the number of missing positives before it. The negative test answers stand among many other candidates. Their
-places are drawn one at a time, as in `owkg.simulate.classification`.
+places are drawn one at a time, as in `owkg.simulate.classification`, for as many as some query has.
+
+A query takes one word for its first test answer, one for each answer and one for each of these places.
 
 Arrays have the axes [answers, blocks, trials].
 """
@@ -19,6 +21,9 @@ from owkg.openworld import Classification, Independent, MissingModel, NodeBased,
 from owkg.rank_weights import RankWeight
 from owkg.simulate import missing as missing_facts
 from owkg.simulate.numerics import bounded, random_bits
+
+# Places that are drawn together.
+_TOGETHER = 4
 
 
 def is_exchangeable(missing: MissingModel, prediction: PredictionModel, models: int) -> bool:
@@ -60,17 +65,17 @@ def exchangeable_metrics(
     """
     answers = num_answers[:, None]
     shape = len(keys), trials
+    keys, place_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
     if isinstance(missing, NodeBased):
-        split = jax.vmap(jax.random.split)(keys)
+        keys, query_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
         of_queries = jax.vmap(missing_facts.probability_of_query, (0, None, 0, 0, None))
-        probability, keys = of_queries(split[:, 0], missing, parameter, num_answers, (trials,)), split[:, 1]
+        probability = of_queries(query_keys, missing, parameter, num_answers, (trials,))
     else:
         probability = parameter[:, None]
-    drawn = 2 * size + 1
-    words = jax.vmap(lambda key: random_bits(key, drawn * trials).reshape(drawn, trials), out_axes=1)(keys)
+    words = _words(keys, size + 1, trials)
     missing_positive, test_positive, test_negative, num_missing = _kinds(
         words[:size],
-        _first_test(words[-1], probability, answers),
+        _first_test(words[size], probability, answers),
         probability,
         missing_strength[:, None],
         test_strength[:, None],
@@ -93,14 +98,19 @@ def exchangeable_metrics(
     (missing_ahead, total), _ = jax.lax.scan(one_positive, start, (missing_positive, test_positive))
     negatives = jnp.sum(test_negative, axis=0, dtype=jnp.int32)
     others = num_entities[:, None] - answers + num_missing - missing_ahead
-    place = _places(words[size:-1], others, negatives, small)
+    most = jnp.max(negatives)
+    place = _places(place_keys, (-(-size // _TOGETHER) * _TOGETHER, *shape), others, negatives, most, small)
 
-    def one_negative(state: tuple[Array, Array], place: Array) -> tuple[tuple[Array, Array], None]:
-        number, total = state
-        return (number + 1, total + weights(missing_ahead + place + 1, number < negatives)), None
+    def one_negative(i: Array, total: Array) -> Array:
+        return total + weights(missing_ahead + place[i] + 1, i < negatives)
 
-    (_, total), _ = jax.lax.scan(one_negative, (jnp.int32(0), total), place)
+    total = jax.lax.fori_loop(jnp.int32(0), most, one_negative, total)
     return total / (jnp.sum(test_positive, axis=0, dtype=jnp.int32) + negatives)
+
+
+def _words(keys: Key[Array, "blocks"], count: int, trials: int) -> UInt32[Array, "count blocks trials"]:
+    """`count` words for each trial."""
+    return jax.vmap(lambda key: random_bits(key, count * trials).reshape(count, trials), out_axes=1)(keys)
 
 
 def _first_test(
@@ -162,28 +172,38 @@ def _kinds(
 
 
 def _places(
-    words: UInt32[Array, "size blocks trials"],
+    keys: Key[Array, "blocks"],
+    shape: tuple[int, int, int],
     others: Int[Array, "blocks trials"],
     count: Int[Array, "blocks trials"],
+    most: Int[Array, ""],
     small: bool,
 ) -> Int[Array, "size blocks trials"]:
     """Number of others before each of `count` test answers in a random order of both; later slots are noise.
 
     As in `owkg.simulate.classification.classification_ranks`: answer j falls into one of the gaps of the
     others anew, or next to one of the j answers before it. The latter is rare among many others, so that a
-    slot is looked through only if it happens in some trial.
+    slot is looked through only if it happens in some trial. Slots from `most` on, the largest count, are not
+    drawn.
     """
-    slot = jnp.arange(words.shape[0], dtype=jnp.int32)[:, None, None]
-    place = bounded(words, others + 1 + slot, small=small)
-    beside = (slot < count) & (place > others)
-    happens = jnp.any(beside, axis=(1, 2))
-    of = jnp.maximum(place - others - 1, 0)
 
-    def settle(i: Array, place: Array) -> Array:
-        def copied(place: Array) -> Array:
-            same = jnp.take_along_axis(place, of[i][None], axis=0)[0]
-            return place.at[i].set(jnp.where(beside[i], same, place[i]))
+    def drawn(group: Array, place: Array) -> Array:
+        own = jax.vmap(lambda key: jax.random.fold_in(key, group))(keys)
+        slot = group * _TOGETHER + jnp.arange(_TOGETHER, dtype=jnp.int32)[:, None, None]
+        new = bounded(_words(own, _TOGETHER, shape[2]), others + 1 + slot, small=small)
+        beside = (slot < count) & (new > others)
+        happens = jnp.any(beside, axis=(1, 2))
+        place = jax.lax.dynamic_update_slice_in_dim(place, new, slot[0, 0, 0], axis=0)
 
-        return jax.lax.cond(happens[i], copied, lambda place: place, place)
+        def settle(j: Array, place: Array) -> Array:
+            def copied(place: Array) -> Array:
+                of = jnp.maximum(new[j] - others - 1, 0)
+                same = jnp.take_along_axis(place, of[None], axis=0)[0]
+                return place.at[slot[j, 0, 0]].set(jnp.where(beside[j], same, new[j]))
 
-    return jax.lax.fori_loop(jnp.int32(1), jnp.int32(words.shape[0]), settle, place)
+            return jax.lax.cond(happens[j], copied, lambda place: place, place)
+
+        return jax.lax.fori_loop(jnp.int32(0), jnp.int32(_TOGETHER), settle, place)
+
+    groups = (most + _TOGETHER - 1) // _TOGETHER
+    return jax.lax.fori_loop(jnp.int32(0), groups, drawn, jnp.zeros(shape, jnp.int32))

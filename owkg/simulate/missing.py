@@ -1,5 +1,7 @@
 """Draws of the missing answers of one query, given that at least one answer is not missing."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -102,7 +104,8 @@ def _query_survival(
     def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         key, accepted, kept = state
         key, draw_key = jax.random.split(key)
-        proposal, chance = jax.random.uniform(draw_key, (2, *shape), jnp.float32)
+        words = random_bits(draw_key, 2 * math.prod(shape))
+        proposal, chance = unit_uniform(words).reshape(2, *shape)
         q = jnp.clip(location - spread * ndtri(proposal * above_zero), 0, 1)
         fits = chance * some_left(jnp.float32(1)) < some_left(q)
         return key, accepted | fits, jnp.where(accepted, kept, q)
