@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import polars as pl
 import typer
@@ -55,6 +55,10 @@ class Goal(NamedTuple):
         if not found or not all(found):
             return None
         return float(found[0][0] / found[1][0] if self.over else found[0][0])
+
+    def seconds(self, table: pl.DataFrame) -> float | None:
+        """Seconds of the same row."""
+        return self._replace(column="seconds", over="").number(table)
 
 
 _BITS, _DISTANCES, _JAX = "times its random bits", "times the distances", "times `import jax`"
@@ -103,32 +107,38 @@ GOALS = (
 """Goals, in the order of the page."""
 
 
-def numbers_of(folder: Path) -> dict[str, float | None]:
-    """Number of each goal in the tables of a folder, by what; None where a table lacks it."""
+def numbers_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """Number and seconds of each goal in the tables of a folder, by what; without goals that they lack."""
     paths = {one.table: folder / f"{one.table}.csv" for one in GOALS}
     tables = {
         name: pl.read_csv(path, infer_schema_length=None) for name, path in paths.items() if path.is_file()
     }
-    return {one.what: one.number(tables[one.table]) if one.table in tables else None for one in GOALS}
+    return {
+        one.what: {"number": number, "seconds": one.seconds(tables[one.table])}
+        for one in GOALS
+        if one.table in tables and (number := one.number(tables[one.table])) is not None
+    }
 
 
-def goals_table(folder: Path, earlier: Mapping[str, float | None]) -> pl.DataFrame | None:
-    """A row for each goal: what, unit, aim, before, now, whether it is reached; None if a number lacks."""
+def goals_table(folder: Path, earlier: Mapping[str, Mapping[str, float]]) -> pl.DataFrame | None:
+    """A row for each goal: unit, aim, before, now, whether it is reached, seconds; None if a number lacks."""
     now = numbers_of(folder)
-    if None in now.values():
+    if len(now) < len(GOALS):
         return None
     rows = [
         {
             "what": one.what,
             "unit": one.unit,
             "aim": float(one.aim),
-            "before": earlier.get(one.what),
-            "now": now[one.what],
+            "before": earlier.get(one.what, {}).get("number"),
+            "now": (number := now[one.what]["number"]),
+            "reached": "yes" if number <= one.aim else "no",
+            "before_s": earlier.get(one.what, {}).get("seconds"),
+            "now_s": now[one.what]["seconds"],
         }
         for one in GOALS
     ]
-    reached = pl.when(pl.col("now") <= pl.col("aim")).then(pl.lit("yes")).otherwise(pl.lit("no"))
-    return pl.DataFrame(rows, infer_schema_length=None).with_columns(reached=reached)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def main(
@@ -137,7 +147,7 @@ def main(
 ) -> None:
     """Writes the earlier numbers from the tables of a folder."""
     numbers = numbers_of(out)
-    if not any(numbers.values()):
+    if not numbers:
         raise ValueError(f"{out}: has no table of a goal.")
     record = {
         "commit": commit,

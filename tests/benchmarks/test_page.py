@@ -79,7 +79,13 @@ def test_goals_are_shown_once_all_their_numbers_are_there(tmp_path, monkeypatch)
     )
     monkeypatch.setattr(pages, "EARLIER", tmp_path / "goals.json")
     (tmp_path / "goals.json").write_text(
-        json.dumps({"commit": "abc1234", "measured": "2026-11-01", "numbers": {"first": 9.0}})
+        json.dumps(
+            {
+                "commit": "abc1234",
+                "measured": "2026-11-01",
+                "numbers": {"first": {"number": 9.0, "seconds": 9.0}},
+            }
+        )
     )
     earlier = "# Performance\n\n## Goals\n\nold\n"
     for names in (["one"], ["one more", "two of them"]):
@@ -90,7 +96,8 @@ def test_goals_are_shown_once_all_their_numbers_are_there(tmp_path, monkeypatch)
     table = pl.DataFrame({"what": ["one", "two of them"], "seconds": [1.5, 3.0]})
     table.write_csv(tmp_path / "speed.csv")
     text = page(tmp_path, {}, earlier)
-    assert "| first | seconds | 1.5 | 9 | 1.5 | yes |\n| second | times first | 1.2 |  | 2 | no |" in text
+    assert "| first | seconds | 1.5 | 9 | 1.5 | yes | 9 | 1.5 |\n" in text
+    assert "| second | times first | 1.2 |  | 2 | no |  | 3 |\n" in text
     assert "commit abc1234" in text
     assert "`import jax` takes 0.40 s" in text
     assert "old" not in text
