@@ -1,24 +1,24 @@
 """Speed and memory of full filtered evaluation, compared with its bare matrix products and with PyKEEN.
 
-ComplEx of 256 complex numbers with random parameters ranks the test set of FB15k-237 among all its entities,
-both sides, filtered by train, valid and test. The limit is the time of the matrix products alone, of the same
-queries in blocks with all entities, measured in turn with the evaluation. Blocks have 16 or 64 MiB of scores,
-and the faster size counts. The table also has the best speed of the machine on square matrices. PyKEEN runs
-in its own process and interpreter; it evaluates the same triples, and is compared with its own bare products
-(it scores a query once for each triple).
+ComplEx of 256 complex numbers with random parameters ranks the test set of FB15k-237 among all entities.
+Both sides are ranked, filtered by train, valid and test. The limit is the time of the matrix products
+alone, of the same queries in blocks with all entities, measured in turn with the evaluation. Blocks have 16
+or 64 MiB of scores, and the faster size counts. The table also has the best speed of the machine on square
+matrices. PyKEEN runs in its own process and interpreter and evaluates the same triples. It is compared with
+its own bare products: it scores a query once for each triple.
 
     python benchmarks/evaluation.py --out out --kg data/fb15k237 --pykeen pykeen-env/bin/python
 
 The second table is for a million entities: ranks per second by block size, compared with NumPy's product of
 64 queries.
 
-The last table has a row for each model that is not a single product of plain embeddings: seconds to rank
-2,048 queries for tails of the test set among all entities, filtered. `bare_s` are the seconds of the products
-or of the scan that the scores consist of (the same queries, in blocks); hyperbolic models also need
-functions of each pair. For TransE and RotatE, `arithmetic_s` are the seconds of the operations of all
-distances alone, in registers: additions as fast as the multiply-adds of the machine's best product, square
-roots as fast as XLA sums them. `queries_s` are the seconds of the query vectors alone, which the ranking
-includes: InteractE and HittER compute them by networks. Encoders encode before the ranking, in `encode_s`.
+The last table has a row for each model that is not a single product of plain embeddings. Each ranks 2,048
+queries for tails of the test set among all entities, filtered. `bare_s` are the seconds of the products or
+of the scan of which the scores consist, of the same queries in blocks. Hyperbolic models also need
+functions of each pair. For TransE and RotatE, `arithmetic_s` are the seconds of all distances in registers:
+additions as fast as the machine's best product, square roots as fast as XLA sums them. `queries_s` are the
+seconds of the query vectors alone, which the ranking includes. InteractE and HittER compute them by
+networks. Encoders encode before the ranking, in `encode_s`.
 
 If --kg is not given and OWKG_DATA is not set, a random graph of the same size is used.
 """

@@ -1,4 +1,4 @@
-"""What the speeds should be, what they were, and what they are: goals beside the tables of the last run.
+"""Goals of the speeds, with the numbers of an earlier commit and of the last run.
 
 The earlier numbers are in docs/reproduction/goals.json. This command writes them, from the tables that the
 benchmarks wrote at an earlier commit on the same machine:

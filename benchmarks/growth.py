@@ -1,16 +1,17 @@
 """Growth of time and memory with size: every kernel from 10^3 to 10^8, and what larger sizes would take.
 
 Each size runs in a process of its own, whose peak memory counts with its inputs. The mean of as many calls
-counts as fit into three seconds, after one that compiles, so that small and large sizes are measured at the
-same sustained speed. A kernel stops growing before a size that would take longer than a minute or more memory
-than is free. The slope is the power of the size by which
-seconds grew over the last decade: 1 is linear. A kernel leaves linear time at the first size whose seconds an
-item are 1.5 times the fewest of a smaller size of at least 10^4.
+counts as fit into three seconds, after one that compiles, so that all sizes are measured at the same
+sustained speed. A kernel stops growing before a size that would take longer than a minute, or more memory
+than is free. The slope is the power of the size by which seconds grew over the last decade: 1 is linear. A
+kernel leaves linear time at the first size whose seconds an item are 1.5 times those of a smaller size of
+at least 10^4.
 
-The last table continues the last decade to sizes of the whole web, on this machine and on a cluster. It
-assumes that seconds and bytes an item stay as they are, and that a core of the cluster is as fast as one of
-this machine. Work is divided among machines only where owkg divides it today, or where its parts need nothing
-of each other: the column `divided` says over how many cores.
+The last table continues the last decade, on this machine and on a cluster: 16 Amazon r7a.24xlarge machines,
+each with 96 cores and 768 GiB. It assumes the same seconds and bytes an item, and cores as fast as those of
+this machine. Most kernels run in one process, so that a cluster does not shorten them. Trials and queries
+need nothing of each other, and can be divided among all cores; the column `divided` has the number of
+cores.
 
     python benchmarks/growth.py --out out
     python benchmarks/growth.py --kernels trials,moments --seconds 20
@@ -178,7 +179,7 @@ def _people(size: int, folder: Path) -> list[str]:
 
 
 class Kernel(NamedTuple):
-    """What grows.
+    """Kernel whose growth is measured.
 
     Attributes:
         what: what it does, with the unit of its size in it.
@@ -207,11 +208,11 @@ KERNELS = {
     "step": Kernel("4 training steps of rows, 128 numbers an entity", "entity", _step),
     "people": Kernel("`owkg family-tree generate`", "person", _people),
 }
-"""What is measured, by name."""
+"""Kernels by name."""
 
 
 def measured(name: str, size: int) -> dict[str, float]:
-    """Seconds and peak GiB of one size, in this process or, for a command, in that of the command."""
+    """Seconds and peak GiB of one size, in this process, or in that of the command."""
     with tempfile.TemporaryDirectory(prefix="owkg-growth-") as folder:
         made = KERNELS[name].made(size, Path(folder))
         if isinstance(made, list):
@@ -255,7 +256,7 @@ def grown(name: str, sizes: tuple[int, ...], longest: float) -> Iterator[dict[st
 
 
 def _too_large(rows: list[dict[str, Any]], size: int, longest: float) -> str:
-    """What a size would take too much of, by the growth since the first size; "" if nothing."""
+    """Time or memory, whichever a size would take too much of, by the growth since the first; "" if none."""
     if len(rows) < 2:
         return ""
 
@@ -355,7 +356,7 @@ class Cluster(NamedTuple):
 
 
 class Wished(NamedTuple):
-    """What users of the whole web would ask.
+    """Work on data of the size of the web.
 
     Attributes:
         what: with its size in words.
@@ -384,7 +385,7 @@ WISHED = (
     Wished("an epoch of 10^10 triples on 10^8 entities", "step", 10**8, 10**10 / 1024 / 4, "machine"),
     Wished("families of 10^8 people", "people", 10**8, 1, "machine"),
 )
-"""What is projected."""
+"""Projected sizes."""
 CLUSTER = Cluster()
 
 

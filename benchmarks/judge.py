@@ -1,11 +1,11 @@
 """Speed of rankings on parts of the queries and of the randomisation test, against loops, SciPy and limits.
 
 The example has 13 systems and 20,000 queries. Stability has 6 metrics, 20 sizes and 50 draws (the aim: at
-most 60 seconds). The randomisation test covers all 78 pairs with 10,000 draws. The baselines are a loop over
-draws and sizes with scipy.stats.kendalltau; a loop over draws in NumPy; scipy.stats.permutation_test; and, if
-it is installed, the Fisher test of ranx. Slow baselines are timed on a part and multiplied up. The limits are
-drawing the random bits without using them, and the bare matrix product of the sums, in NumPy, from signs or
-parts that are already in memory.
+most 60 seconds). The randomisation test covers all 78 pairs with 10,000 draws. The baselines are a loop
+over draws and sizes with scipy.stats.kendalltau, and a loop over draws in NumPy. Others are
+scipy.stats.permutation_test and, if it is installed, the Fisher test of ranx. Slow baselines are timed on a
+part and multiplied up. One limit is to draw the random bits without using them. The other is the bare
+matrix product of the sums, in NumPy, from signs or parts that are already in memory.
 
     python benchmarks/judge.py --out out
 """

@@ -62,7 +62,7 @@ run. [Speed on an accelerator](#speed-on-an-accelerator) has what depends on the
 """
 _GOALS = """## Goals
 
-Each kernel beside its goal. `now` is the number of the tables below, and `before` that of commit {commit},
+Each kernel and its goal. `now` is the number of the tables below, and `before` that of commit {commit},
 measured on the same machine on {measured} (empty: not measured there). A unit such as "times its products"
 compares with the least work that the result needs, measured in the same run. The last columns are the seconds
 of the kernel itself, because a limit that is measured twice differs too. Seconds are those of this machine,

@@ -1,9 +1,10 @@
 """Speed of the open-world core: trials and exact settings per second, compared with a baseline and a limit.
 
-The baseline is a trial in plain Python, written from the paper's description: classify every entity, put the
-classes in random order, and take the filtered ranks. The limit is the time that the machine needs to draw the
-random bits of a direct simulation and do nothing with them: for every answer, one word each for missing,
-predicted and order. Of exchangeable answers owkg draws two words, and one word for each query.
+The baseline is a trial in plain Python, written from the paper's description. It classifies every entity,
+puts the classes in random order, and takes the filtered ranks. The limit is the time to draw the random
+bits of a direct simulation and do nothing with them: one word for missing, one for predicted and one for
+the order of each answer. owkg draws less of exchangeable answers: one word each, one for the query, and one
+for each place behind the positives.
 
     python benchmarks/simulation.py --out out
 """

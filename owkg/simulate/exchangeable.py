@@ -125,7 +125,7 @@ def _first_test(
     log = jnp.log(probability.astype(jnp.float32))
     share = ((word >> 8).astype(jnp.float32) + 0.5) * jnp.float32(2**-24)
     index = jnp.log1p(share * jnp.expm1(answers * log)) / log
-    # If all answers are missing but for less than the precision, each is equally likely to be the first.
+    # If p rounds to 1, each answer is equally likely to be the first.
     index = jnp.where(log < 0, index, share * answers)
     return jnp.minimum(index.astype(jnp.int32), answers - 1)
 
