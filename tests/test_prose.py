@@ -128,17 +128,13 @@ def test_the_page_of_the_audit_has_few_numbers():
     assert numbers_in_100_words(page) <= 2.5
 
 
-# Pages with more long sentences: benchmarks write the text of this one together with its tables.
-LONG = {"evidence/performance.md": 0.15}
-
-
 def test_pages_have_few_long_sentences():
     docs, found, seen = ROOT / "docs", {}, 0
     for path in files(tuple(f"docs/{name}" for name in ("understand", "how_to", "get_started", "evidence"))):
         name = path.relative_to(docs).as_posix()
         if path.suffix == ".md":
             number, of = long_sentences(path.read_text(encoding="utf-8"))
-            found |= {name: f"{number} of {of}"} if number > max(1, LONG.get(name, 0.12) * of) else {}
+            found |= {name: f"{number} of {of}"} if number > max(1, 0.12 * of) else {}
             seen += 1
     assert seen > 50
     assert found == {}
