@@ -104,6 +104,8 @@ def main(
 ) -> None:
     """Runs the benchmarks that are due, and writes the page of all speeds."""
     writable_folder(out)
+    if peers is not None and not peers.is_file():
+        raise ValueError(f"`peers` must be a Python interpreter, but there is no file {peers}.")
     chosen = None if parts is None else parts.split(",")
     for name in chosen or ():
         if name not in PARTS:

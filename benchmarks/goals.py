@@ -17,7 +17,7 @@ import typer
 
 from benchmarks.timing import machine
 from owkg.files.storage import written_aside
-from simulations.script import Out, run_script
+from simulations.script import run_script
 
 EARLIER = Path(__file__).parents[1] / "docs" / "reproduction" / "goals.json"
 """Numbers at an earlier commit."""
@@ -142,10 +142,10 @@ def goals_table(folder: Path, earlier: Mapping[str, Mapping[str, float]]) -> pl.
 
 
 def main(
-    out: Out = Path("out"),
-    commit: Annotated[str, typer.Option(help="Commit at which the tables were measured.")] = "unknown",
+    out: Annotated[Path, typer.Option(help="Folder with the tables of the benchmarks.")],
+    commit: Annotated[str, typer.Option(help="Commit at which they were measured.")],
 ) -> None:
-    """Writes the earlier numbers from the tables of a folder."""
+    """Replaces docs/reproduction/goals.json by the numbers in the tables of a folder."""
     numbers = numbers_of(out)
     if not numbers:
         raise ValueError(f"{out}: has no table of a goal.")

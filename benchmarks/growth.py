@@ -8,10 +8,10 @@ kernel leaves linear time at the first size whose seconds an item are 1.5 times 
 at least 10^4.
 
 The last table continues the last decade, on this machine and on a cluster: 16 Amazon r7a.24xlarge machines,
-each with 96 cores and 768 GiB. It assumes the same seconds and bytes an item, and cores as fast as those of
-this machine. Most kernels run in one process, so that a cluster does not shorten them. Trials and queries
-need nothing of each other, and can be divided among all cores; the column `divided` has the number of
-cores.
+each with 96 cores and 768 GiB. It assumes that every item more takes as many seconds and bytes as in the
+last decade, and cores as fast as those of this machine. Most kernels run in one process, so that a cluster
+does not shorten them. Trials and queries need nothing of each other, and can be divided among all cores;
+the column `divided` has the number of cores.
 
     python benchmarks/growth.py --out out
     python benchmarks/growth.py --kernels trials,moments --seconds 20
@@ -41,7 +41,7 @@ import typer
 from benchmarks.timing import machine, measured_command, once, peak_gib
 from owkg.files.storage import free_memory, writable_folder
 from owkg.plots.figure import COLOURS, figure
-from simulations.script import Out, Quick, run_script, save_figure, save_table
+from simulations.script import Out, run_script, save_figure, save_table
 
 SIZES = tuple(10**power for power in range(3, 9))
 """Sizes that a kernel may reach."""
@@ -305,16 +305,22 @@ class Decade(NamedTuple):
 
     Attributes:
         slope: power of the size by which the seconds grew.
+        rate: seconds of one more item.
         bytes: bytes an item; 0 if memory does not grow, or larger inputs are read in parts.
         base_gib: memory without items.
         size, seconds: of the last size.
     """
 
     slope: float
+    rate: float
     bytes: float
     base_gib: float
     size: int
     seconds: float
+
+    def seconds_of(self, size: int) -> float:
+        """Seconds of a size, if every item more takes as long as in this decade."""
+        return self.seconds + self.rate * (size - self.size)
 
     def fits(self, gib: float) -> int | None:
         """Size at which a memory is full, with one digit; None if memory does not grow."""
@@ -329,6 +335,7 @@ def _decade(own: pl.DataFrame) -> Decade | None:
     counts = grew > _NOISE_GIB and not KERNELS[last["kernel"]].in_parts
     return Decade(
         math.log(last["seconds"] / before["seconds"]) / math.log(last["size"] / before["size"]),
+        max(0.0, last["seconds"] - before["seconds"]) / (last["size"] - before["size"]),
         grew * 2**30 / (last["size"] - before["size"]) if counts else 0.0,
         own["peak_gib"][0] if counts else last["peak_gib"],
         last["size"],
@@ -396,7 +403,7 @@ def projected(rows: pl.DataFrame, cluster: Cluster = CLUSTER) -> pl.DataFrame:
     for one in WISHED:
         if (last := _decade(rows.filter(kernel=one.kernel))) is None:
             continue
-        hours = last.seconds * (one.size / last.size) ** last.slope * one.times / 3600
+        hours = last.seconds_of(one.size) * one.times / 3600
         gib = last.base_gib + last.bytes * one.size / 2**30
         cores = cluster.machines * cluster.cores if one.divided == "cluster" else here
         there = hours * here / cores
@@ -440,9 +447,10 @@ def draw(rows: pl.DataFrame, stem: Path) -> list[Path]:
 
 def main(
     out: Out = Path("out"),
-    quick: Quick = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure the two smallest sizes only.")] = False,
     kernels: Annotated[
-        str | None, typer.Option(help="Kernels to measure, with commas. Default: all of them.")
+        str | None,
+        typer.Option(help=f"Kernels to measure, with commas, from {', '.join(KERNELS)}. Default: all."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="Longest time of one call.", min=0)] = 60,
 ) -> None:
@@ -453,9 +461,10 @@ def main(
         raise ValueError(f"`kernels` must be from {', '.join(KERNELS)}, got {unknown[0]!r}.")
     print(machine())
     sizes = SIZES[:2] if quick else SIZES
-    rows = pl.DataFrame(
-        [row for name in chosen for row in grown(name, sizes, seconds)], infer_schema_length=None
-    )
+    found = [row for name in chosen for row in grown(name, sizes, seconds)]
+    if not found:
+        raise ValueError("no kernel could be measured; the lines above say why.")
+    rows = pl.DataFrame(found, infer_schema_length=None)
     save_table(slopes(rows), out / "growth_slopes.csv")
     save_table(projected(rows), out / "growth_projection.csv")
     save_table(

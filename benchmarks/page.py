@@ -57,8 +57,8 @@ _UNITS = {"_s": "s", "_gib": "GiB", "_gb": "GB", "_hours": "h"}
 _HEAD = """# Performance
 
 Written by `make bench`, last with {machine};
-{versions}. Every speed is compared with a limit of the machine or with a peer, measured in the same
-run. [Speed on an accelerator](#speed-on-an-accelerator) has what depends on the device.
+{versions}. Kernels are compared with a limit of the machine or with a peer, measured in the same run.
+[Speed on an accelerator](#speed-on-an-accelerator) has what depends on the device.
 """
 _GOALS = """## Goals
 

@@ -93,21 +93,28 @@ def _query_survival(
     """Survival probability q of query entities, given that at least one answer is left.
 
     The distribution is N(location, spread) cut to [0, 1], reweighted by a(q) = 1 - (1 - q answer_survival)^N.
-    Proposals are drawn above 0, because a(0) = 0, and accepted with a(q) / a(1), which is at least q. Draws
-    go on until every query has one.
+    Proposals are drawn above 0, because a(0) = 0, and accepted with a(q) / a(largest proposal). Draws go on
+    until every query has one.
     """
     above_zero = ndtr(location / spread)
 
     def some_left(q: Array) -> Array:
         return -jnp.expm1(num_answers * jnp.log1p(-q * answer_survival))
 
+    def proposed(share: Array) -> Array:
+        return jnp.clip(location - spread * ndtri(share * above_zero), 0, 1)
+
+    # Shares are odd multiples of 2^-25, so that none is 0, whose proposal would be 1.
+    half = jnp.float32(2**-25)
+    largest = some_left(proposed(half))
+
     def again(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         key, accepted, kept = state
         key, draw_key = jax.random.split(key)
         words = random_bits(draw_key, 2 * math.prod(shape))
         proposal, chance = unit_uniform(words).reshape(2, *shape)
-        q = jnp.clip(location - spread * ndtri(proposal * above_zero), 0, 1)
-        fits = chance * some_left(jnp.float32(1)) < some_left(q)
+        q = proposed(proposal + half)
+        fits = chance * largest < some_left(q)
         return key, accepted | fits, jnp.where(accepted, kept, q)
 
     start = (key, jnp.zeros(shape, bool), jnp.zeros(shape, jnp.float32))

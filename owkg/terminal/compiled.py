@@ -23,8 +23,11 @@ def keep_compiled() -> None:
     if _FOLDER in os.environ or _SWITCH in os.environ:
         return
     try:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = home / "owkg" / "compiled" / _processor()
+        home, cache = Path.home(), Path(os.environ.get("XDG_CACHE_HOME", ""))
+        # A relative path is to be ignored, and "/" is the home of a user without one.
+        if not cache.is_absolute() and (cache := home / ".cache").parent == Path(home.anchor or "."):
+            return
+        folder = cache / "owkg" / "compiled" / _processor()
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):  # RuntimeError: the user has no home
         return

@@ -66,6 +66,16 @@ def test_projections_divide_what_can_be_divided_and_name_what_breaks():
     assert known["fits_a_machine_up_to"] == 4 * 10**9
 
 
+@pytest.mark.parametrize(
+    ("seconds", "more"),
+    [(lambda n: 1 + n * 1e-6, 1e-6), (lambda n: n**1.5 * 1e-9, (1 - 10**-1.5) / 9e5), (lambda n: 2.0, 0)],
+    ids=["fixed cost", "superlinear", "constant"],
+)
+def test_every_item_more_takes_as_long_as_in_the_last_decade(seconds, more):
+    (row,) = projected(pl.DataFrame(rows("known answers", seconds))).to_dicts()
+    assert row["here_hours"] * 3600 == pytest.approx(seconds(10**6) + more * (10**10 - 10**6))
+
+
 def test_every_projection_is_of_a_kernel_and_a_kernel_can_be_measured():
     assert {one.kernel for one in WISHED} <= set(KERNELS)
     found = measured("known answers", 10**3)

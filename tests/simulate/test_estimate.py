@@ -29,7 +29,7 @@ def assert_within(estimate, error, exact, sigmas=4):
     assert np.all(np.abs(estimate - exact) <= sigmas * error + 1e-6 * np.abs(exact) + 1e-12)
 
 
-@pytest.mark.parametrize("missing", MISSING, ids=str)
+@pytest.mark.parametrize("missing", [*MISSING, openworld.NodeBased(1e-6)], ids=str)
 def test_mean_and_variance_agree_with_the_closed_forms(missing):
     result = simulate.estimate(jax.random.key(11), METRICS, trials=60_000, missing=missing, **GRID)
     assert result.mean.shape == (2, 3, 5)

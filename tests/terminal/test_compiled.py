@@ -44,12 +44,17 @@ def test_the_cache_of_the_user(kept, tmp_path):
         {"HOME": "/proc"},
         {"HOME": "/proc/none"},
         {"XDG_CACHE_HOME": "/dev/null"},
+        {"HOME": ""},
+        {"HOME": "/"},
+        {"HOME": "/", "XDG_CACHE_HOME": "relative"},
         {"JAX_ENABLE_COMPILATION_CACHE": "false"},
     ],
-    ids=["no writing", "no home", "a file", "turned off"],
+    ids=["no writing", "no home", "a file", "empty home", "root", "relative", "turned off"],
 )
-def test_no_folder(kept, variables):
+def test_no_folder(kept, variables, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert kept(**variables) is None
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_the_user_set_stays(kept, tmp_path):
