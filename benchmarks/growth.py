@@ -433,7 +433,7 @@ def draw(rows: pl.DataFrame, stem: Path) -> list[Path]:
                 "linestyle": "-" if number < len(COLOURS) else "--",
                 "marker": "o",
                 "markersize": 3,
-                "label": f"{name} (a {KERNELS[name].unit})",
+                "label": f"{name}, by {KERNELS[name].unit}",
             }
             time_axis.plot(own["size"], own["seconds"] / own["size"] * 1e6, **style)
             memory_axis.plot(own["size"], own["peak_gib"], **style)
