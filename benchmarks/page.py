@@ -142,6 +142,7 @@ def _table(table: pl.DataFrame) -> str:
 
 def parts_of(text: str) -> dict[str, str]:
     """Parts of a page by their headings of the second level, without the part of the accelerator."""
+    text = re.sub(r"^Not measured yet: .*\n", "", text, flags=re.MULTILINE)
     pieces = re.split(r"^(?=## )", text.partition("<!--")[0], flags=re.MULTILINE)[1:]
     return {piece.partition("\n")[0]: piece for piece in pieces}
 

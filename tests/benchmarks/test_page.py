@@ -40,6 +40,8 @@ def test_other_parts_stay(tmp_path):
     assert "old too" not in text
     assert "## Simulation" not in text
     assert "More" not in text
+    again = page(tmp_path, {}, page(tmp_path, {}, text, ["judge"]), ["judge"])
+    assert again.count("Not measured yet") == 1
 
 
 def test_a_benchmark_is_due_after_a_change(monkeypatch):
