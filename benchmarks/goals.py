@@ -120,6 +120,11 @@ def numbers_of(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+def import_jax_s(folder: Path) -> float:
+    """Seconds of `import jax` in the tables of a folder, by which machines can be compared."""
+    return pl.read_csv(folder / "benchmark_startup.csv").filter(what="import jax")["seconds"].item()
+
+
 def goals_table(folder: Path, earlier: Mapping[str, Mapping[str, float]]) -> pl.DataFrame | None:
     """A row for each goal: unit, aim, before, now, whether it is reached, seconds; None if a number lacks."""
     now = numbers_of(folder)
@@ -153,6 +158,7 @@ def main(
         "commit": commit,
         "measured": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
+        "import_jax_s": import_jax_s(out),
         "numbers": numbers,
     }
     with written_aside(EARLIER) as aside:

@@ -3,15 +3,16 @@
 Each size runs in a process of its own, whose peak memory counts with its inputs. The mean of as many calls
 counts as fit into three seconds, after one that compiles, so that all sizes are measured at the same
 sustained speed. A kernel stops growing before a size that would take longer than a minute, or more memory
-than is free. The slope is the power of the size by which seconds grew over the last decade: 1 is linear. A
-kernel leaves linear time at the first size whose seconds an item are 1.5 times those of a smaller size of
-at least 10^4.
+than is free. The slope is the power of the size by which seconds grew over the last tenfold step: 1 is
+linear. A kernel leaves linear time at the first size whose seconds an item are 1.5 times those of a smaller
+size of at least 10^4.
 
-The last table continues the last decade, on this machine and on a cluster: 16 Amazon r7a.24xlarge machines,
-each with 96 cores and 768 GiB. It assumes that every item more takes as many seconds and bytes as in the
-last decade, and cores as fast as those of this machine. Most kernels run in one process, so that a cluster
-does not shorten them. Trials and queries need nothing of each other, and can be divided among all cores;
-the column `divided` has the number of cores.
+The last table continues this step, on this machine and on a cluster: 16 Amazon r7a.24xlarge machines, each
+with 96 cores and 768 GiB. It assumes that every item more takes as many seconds and bytes as in the last
+step, and cores as fast as those of this machine. Most kernels run in one process, so that a cluster does
+not shorten them. Trials and queries need nothing of each other, and can be divided among all cores; the
+column `divided` has the number of cores. `breaks` names what a row lacks: memory of one machine, or time,
+if it takes longer than a week.
 
     python benchmarks/growth.py --out out
     python benchmarks/growth.py --kernels trials,moments --seconds 20
@@ -25,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -50,7 +51,7 @@ SIZES = tuple(10**power for power in range(3, 9))
 _ENOUGH_S, _LONG_S = 3.0, 20.0
 # Factor that leaves linear time, and the smallest size that it is compared with.
 _BEND, _FROM = 1.5, 10**4
-# Growth of memory over a decade in GiB that counts; less is noise.
+# Growth of memory over a tenfold step in GiB that counts; less is noise.
 _NOISE_GIB = 0.05
 # Share of the free memory that a size may take, and seconds after which a result is late.
 _FREE, _LATE_S = 0.9, 7 * 86_400
@@ -83,11 +84,11 @@ def _moments(size: int, folder: Path) -> Call:
 
 
 def _ranks(size: int, folder: Path) -> Call:
-    from benchmarks.metrics import _NAMES, drawn_ranks
+    from benchmarks.metrics import NAMES, drawn_ranks
     from owkg import metrics
 
     *columns, query = drawn_ranks(size)
-    wanted = [metrics.metric(name) for name in _NAMES]
+    wanted = [metrics.metric(name) for name in NAMES]
     return lambda: metrics.evaluate(metrics.tasks(*columns, query=query), wanted, level=None)
 
 
@@ -102,12 +103,12 @@ def _rank_files(size: int, folder: Path) -> list[str]:
 
 
 def _bootstrap(size: int, folder: Path) -> Call:
-    from benchmarks.metrics import _FIVE, drawn_ranks
+    from benchmarks.metrics import FIVE, drawn_ranks
     from owkg import metrics, stats
 
     optimistic, pessimistic, candidates, _ = drawn_ranks(size)
     tasks = metrics.tasks(optimistic, pessimistic, candidates, query=np.arange(size))
-    wanted, rule = [metrics.metric(name) for name in _FIVE], (metrics.Ties.REALISTIC,)
+    wanted, rule = [metrics.metric(name) for name in FIVE], (metrics.Ties.REALISTIC,)
     return lambda: metrics.evaluate(
         tasks, wanted, ties=rule, interval=stats.IntervalMethod.BCA, replicates=1000, key=jax.random.key(0)
     )
@@ -169,9 +170,9 @@ def _graph_file(size: int, folder: Path) -> list[str]:
 
 
 def _step(size: int, folder: Path) -> Call:
-    from benchmarks.training_rows import _stepping
+    from benchmarks.training_rows import stepping_by
 
-    return _stepping(size, 1000, ("rows",))["rows"]
+    return stepping_by(size, 1000, ("rows",))["rows"]
 
 
 def _people(size: int, folder: Path) -> list[str]:
@@ -182,7 +183,7 @@ class Kernel(NamedTuple):
     """Kernel whose growth is measured.
 
     Attributes:
-        what: what it does, with the unit of its size in it.
+        what: what it does.
         unit: one item of the size.
         made: function of (size, folder for files) that returns a call to time, or words of an `owkg` command.
         in_parts: whether it reads in parts what does not fit in memory.
@@ -225,7 +226,7 @@ def measured(name: str, size: int) -> dict[str, float]:
         return {"seconds": sum(times) / len(times), "peak_gib": peak_gib()}
 
 
-def grown(name: str, sizes: tuple[int, ...], longest: float) -> Iterator[dict[str, Any]]:
+def grown(name: str, sizes: tuple[int, ...], longest: float) -> list[dict[str, Any]]:
     """Rows of a kernel by size, the last with the reason why it did not grow further."""
     rows: list[dict[str, Any]] = []
     for size in sizes:
@@ -252,7 +253,7 @@ def grown(name: str, sizes: tuple[int, ...], longest: float) -> Iterator[dict[st
         }
         rows.append(row | json.loads(done.stdout.splitlines()[-1]))
         print(f"{name}: {size:,}, {rows[-1]['seconds']:.4g} s, {rows[-1]['peak_gib']:.3g} GiB", flush=True)
-    yield from rows
+    return rows
 
 
 def _too_large(rows: list[dict[str, Any]], size: int, longest: float) -> str:
@@ -275,7 +276,7 @@ def slopes(rows: pl.DataFrame) -> pl.DataFrame:
     result = []
     for name in rows["kernel"].unique(maintain_order=True):
         own = rows.filter(kernel=name)
-        last = _decade(own)
+        last = _last_step(own)
         result.append(
             {
                 "what": KERNELS[name].what,
@@ -300,7 +301,7 @@ def _bend(own: pl.DataFrame) -> int | None:
     return None if late.is_empty() else late["size"][0]
 
 
-class Decade(NamedTuple):
+class Step(NamedTuple):
     """Growth from the last size but one to the last.
 
     Attributes:
@@ -319,7 +320,7 @@ class Decade(NamedTuple):
     seconds: float
 
     def seconds_of(self, size: int) -> float:
-        """Seconds of a size, if every item more takes as long as in this decade."""
+        """Seconds of a size, if every item more takes as long as in this step."""
         return self.seconds + self.rate * (size - self.size)
 
     def fits(self, gib: float) -> int | None:
@@ -327,13 +328,13 @@ class Decade(NamedTuple):
         return rounded(max(1.0, gib - self.base_gib) * 2**30 / self.bytes) if self.bytes >= 1 else None
 
 
-def _decade(own: pl.DataFrame) -> Decade | None:
+def _last_step(own: pl.DataFrame) -> Step | None:
     if len(own) < 2:
         return None
     before, last = own.tail(2).to_dicts()
     grew = last["peak_gib"] - before["peak_gib"]
     counts = grew > _NOISE_GIB and not KERNELS[last["kernel"]].in_parts
-    return Decade(
+    return Step(
         math.log(last["seconds"] / before["seconds"]) / math.log(last["size"] / before["size"]),
         max(0.0, last["seconds"] - before["seconds"]) / (last["size"] - before["size"]),
         grew * 2**30 / (last["size"] - before["size"]) if counts else 0.0,
@@ -397,11 +398,11 @@ CLUSTER = Cluster()
 
 
 def projected(rows: pl.DataFrame, cluster: Cluster = CLUSTER) -> pl.DataFrame:
-    """Hours and memory of `WISHED` here and on a cluster, by the last decade of each kernel."""
+    """Hours and memory of `WISHED` here and on a cluster, by the last step of each kernel."""
     result: list[dict[str, Any]] = []
     here = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
     for one in WISHED:
-        if (last := _decade(rows.filter(kernel=one.kernel))) is None:
+        if (last := _last_step(rows.filter(kernel=one.kernel))) is None:
             continue
         hours = last.seconds_of(one.size) * one.times / 3600
         gib = last.base_gib + last.bytes * one.size / 2**30

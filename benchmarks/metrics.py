@@ -32,14 +32,14 @@ from owkg.rank_weights import HMR
 from simulations.script import Out, Quick, run_script, save_table
 
 _PLAIN = ("mr", "mrr", "imr", "hmr", "gmr", "igmr", "median_rank", "hits@1", "hits@3", "hits@5", "hits@10")
-_NAMES = (
+NAMES = (
     *_PLAIN,
     *("amr", "amri", "amrr", "agmri", "aimr", "ahmri", "aigmr", "amedian_ranki"),
     *("ahits@1", "ahits@3", "ahits@5", "ahits@10"),
     *("zmr", "zmrr", "zgmr", "zimr", "zhmr", "zigmr", "zmedian_rank"),
     *("zhits@1", "zhits@3", "zhits@5", "zhits@10", "count"),
 )
-_FIVE = ("mrr", "hits@1", "hits@10", "amri", "gmr")
+FIVE = ("mrr", "hits@1", "hits@10", "amri", "gmr")
 # FB15k-237: entities, and ranks of its test triples as PyKEEN keeps them.
 _ENTITIES = 14_541
 _TEST_RANKS = 40_876
@@ -83,10 +83,10 @@ def pykeen_metrics() -> list[Any] | None:
 def time_metrics(config: Config, rows: list[tuple]) -> None:
     """Times all metrics of many ranks, without and with intervals."""
     optimistic, pessimistic, candidates, query = drawn_ranks(config.ranks)
-    wanted = [metrics.metric(name) for name in _NAMES]
+    wanted = [metrics.metric(name) for name in NAMES]
     columns = (optimistic, pessimistic, candidates)
     read = fastest(lambda: [int(column.sum()) for column in columns], config.repeats)
-    what = f"{len(_NAMES)} metrics of {config.ranks:,} ranks"
+    what = f"{len(NAMES)} metrics of {config.ranks:,} ranks"
 
     def from_arrays() -> None:
         metrics.evaluate(metrics.tasks(*columns, query=query), wanted, level=None)
@@ -169,7 +169,7 @@ def time_bootstrap(config: Config, rows: list[tuple]) -> None:
     """Times replicates of five metrics on as many ranks as FB15k-237's test triples give."""
     optimistic, pessimistic, candidates, query = drawn_ranks(_TEST_RANKS)
     tasks = metrics.tasks(optimistic, pessimistic, candidates, query=query)
-    wanted = [metrics.metric(name) for name in _FIVE]
+    wanted = [metrics.metric(name) for name in FIVE]
     key = jax.random.key(0)
     count = tasks.num_queries
 

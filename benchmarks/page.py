@@ -18,7 +18,7 @@ import polars as pl
 import typer
 
 from benchmarks.accelerator_page import joined
-from benchmarks.goals import EARLIER, goals_table
+from benchmarks.goals import EARLIER, goals_table, import_jax_s
 from benchmarks.timing import machine
 from owkg.files.storage import written_aside
 from owkg.terminal.markdown import table as markdown_table
@@ -63,10 +63,10 @@ Written by `make bench`, last with {machine};
 _GOALS = """## Goals
 
 Each kernel and its goal. `now` is the number of the tables below, and `before` that of commit {commit},
-measured on the same machine on {measured} (empty: not measured there). A unit such as "times its products"
-compares with the least work that the result needs, measured in the same run. The last columns are the seconds
-of the kernel itself, because a limit that is measured twice differs too. Seconds are those of this machine,
-on which `import jax` takes {import_jax:.2f} s.
+measured on {measured} (empty: not measured there). A unit such as "times its products" compares with the
+least work that the result needs, measured in the same run. The last columns are the seconds of the kernel
+itself, because a limit that is measured twice differs too. `import jax` took {import_jax_s:.2f} s before and
+{now_s:.2f} s now, by which machines and their load can be compared.
 """
 
 
@@ -108,9 +108,8 @@ def page(folder: Path, record: dict[str, Any], earlier: str = "", names: Iterabl
     parts, missing = [_HEAD.format(machine=machine(), versions=versions)], []
     before = json.loads(EARLIER.read_text(encoding="utf-8")) if EARLIER.is_file() else {}
     if (goals := goals_table(folder, before.get("numbers", {}))) is not None:
-        start = pl.read_csv(folder / "benchmark_startup.csv").filter(what="import jax")["seconds"].item()
-        words = {"commit": "?", "measured": "?"} | before | {"import_jax": start}
-        parts.append(_GOALS.format(**words) + "\n" + _table(goals))
+        words = {"commit": "?", "measured": "?", "import_jax_s": float("nan")} | before
+        parts.append(_GOALS.format(**words, now_s=import_jax_s(folder)) + "\n" + _table(goals))
     elif "## Goals" in kept:
         parts.append(kept["## Goals"])
     for name, tables in TABLES.items():

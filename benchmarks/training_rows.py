@@ -105,11 +105,12 @@ def stepping(num_entities: int, named: int) -> dict[str, Callable[[], object]]:
 
     "few" is "rows" on the first `named` entities only; "shared" is "rows" with shared negatives.
     """
-    of_all = _stepping(num_entities, num_entities, ("rows", "shared", "dense"))
-    return of_all | {"few": _stepping(num_entities, named, ("rows",))["rows"]}
+    of_all = stepping_by(num_entities, num_entities, ("rows", "shared", "dense"))
+    return of_all | {"few": stepping_by(num_entities, named, ("rows",))["rows"]}
 
 
-def _stepping(num_entities: int, named: int, ways: tuple[str, ...]) -> dict[str, Callable[[], object]]:
+def stepping_by(num_entities: int, named: int, ways: tuple[str, ...]) -> dict[str, Callable[[], object]]:
+    """Functions that take some steps on the first `named` entities, by kind of update."""
     graph = graph_of(named)
     parts, sizes = queries(graph, configured("rows", 0))
     numbers = rates(configured("rows", 0))

@@ -190,10 +190,10 @@ def nested_p_values(
         errors: number of wrong candidates among the drawn members of each set.
         precision: the wanted precision.
     """
-    bad = np.array([allowed_errors(precision, int(size)) + 1 for size in sizes])
-    # If fewer errors are certain, the sum over impossible numbers is 0.
     from scipy import stats  # slow to import; few need it
 
+    bad = np.array([allowed_errors(precision, int(size)) + 1 for size in sizes])
+    # If fewer errors are certain, the sum over impossible numbers is 0.
     return np.clip(stats.hypergeom.cdf(errors, sizes, bad, drawn), 0, 1)
 
 

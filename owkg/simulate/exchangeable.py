@@ -1,4 +1,4 @@
-"""Queries of one model whose answers are exchangeable, by few random words for each.
+"""Queries of one model whose answers are exchangeable, by few random words for each query.
 
 Under the classification model, answers that are missing and predicted with the same probabilities are
 exchangeable, also given that at least one of them is not missing. So their order by index is a uniformly
@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, UInt32
 from owkg.openworld import Classification, Independent, MissingModel, NodeBased, PredictionModel
 from owkg.rank_weights import RankWeight
 from owkg.simulate import missing as missing_facts
-from owkg.simulate.numerics import bounded, random_bits
+from owkg.simulate.numerics import bounded, random_bits, unit_uniform
 
 # Places that are drawn together.
 _TOGETHER = 4
@@ -123,7 +123,7 @@ def _first_test(
     The index is geometric and below N: it is at least i with probability (p^i - p^N) / (1 - p^N).
     """
     log = jnp.log(probability.astype(jnp.float32))
-    share = ((word >> 8).astype(jnp.float32) + 0.5) * jnp.float32(2**-24)
+    share = unit_uniform(word)
     index = jnp.log1p(share * jnp.expm1(answers * log)) / log
     # If p rounds to 1, each answer is equally likely to be the first.
     index = jnp.where(log < 0, index, share * answers)

@@ -104,7 +104,7 @@ def _query_survival(
     def proposed(share: Array) -> Array:
         return jnp.clip(location - spread * ndtri(share * above_zero), 0, 1)
 
-    # Shares are odd multiples of 2^-25, so that none is 0, whose proposal would be 1.
+    # Shares are half a step above multiples of 2^-24, because the proposal of 0 would be 1.
     half = jnp.float32(2**-25)
     largest = some_left(proposed(half))
 

@@ -19,7 +19,7 @@ def random_bits(key: Key[Array, ""], count: int) -> UInt32[Array, "count"]:
     return halves[:count].astype(jnp.uint32)
 
 
-def unit_uniform(words: UInt32[Array, "n"]) -> Float[Array, "n"]:
+def unit_uniform(words: UInt32[Array, "*n"]) -> Float[Array, "*n"]:
     """Float32 numbers, uniform on the multiples of 2^-24 in [0, 1), one for each word."""
     return (words >> 8).astype(jnp.float32) * jnp.float32(2**-24)
 

@@ -93,9 +93,9 @@ def _binomial_pmf(
     k = xp.where(inside, k, 0)
     n = xp.maximum(n, 0)
     choose = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
-    # 0 * log 0 is 0 here, because the event has probability 0 and occurs 0 times.
-    happens = xp.where(k == 0, 0.0, k * xp.log(p))
-    fails = xp.where(n == k, 0.0, (n - k) * xp.log1p(-p))
+    # 0 * log 0 is 0 here, because the event has probability 0 and occurs 0 times: so no log is infinite.
+    happens = k * xp.maximum(xp.log(p), -1e30)
+    fails = (n - k) * xp.maximum(xp.log1p(-p), -1e30)
     return xp.where(inside, xp.exp(choose + happens + fails), 0.0)
 
 

@@ -23,14 +23,14 @@ def rows(kernel="trials", seconds=lambda n: n * 1e-6, gib=lambda n: 0.25 + n * 1
     ]
 
 
-def test_slope_and_memory_of_the_last_decade():
+def test_slope_and_memory_of_the_last_step():
     (linear, square) = slopes(
         pl.DataFrame(rows() + rows("moments", lambda n: 1e-3 + n**2 * 1e-12, lambda n: 0.5))
     ).to_dicts()
     assert linear["slope"] == pytest.approx(1)
     assert linear["bytes_an_item"] == pytest.approx(2**30 * 1e-6)
     assert linear["leaves_linear_time_at"] is None
-    # At 10^4 an item takes 1.1e-7 s, at 10^5 2.0e-7 + 1e-8.
+    # At 10^4 and at 10^5 an item takes 1.1e-7 s, at 10^6 1.0e-6 s.
     assert square["leaves_linear_time_at"] == 10**6
     assert square["slope"] == pytest.approx(1.96, abs=0.01)
     assert square["fits_this_machine_up_to"] is None
@@ -71,13 +71,17 @@ def test_projections_divide_what_can_be_divided_and_name_what_breaks():
     [(lambda n: 1 + n * 1e-6, 1e-6), (lambda n: n**1.5 * 1e-9, (1 - 10**-1.5) / 9e5), (lambda n: 2.0, 0)],
     ids=["fixed cost", "superlinear", "constant"],
 )
-def test_every_item_more_takes_as_long_as_in_the_last_decade(seconds, more):
+def test_every_item_more_takes_as_long_as_in_the_last_step(seconds, more):
     (row,) = projected(pl.DataFrame(rows("known answers", seconds))).to_dicts()
     assert row["here_hours"] * 3600 == pytest.approx(seconds(10**6) + more * (10**10 - 10**6))
 
 
-def test_every_projection_is_of_a_kernel_and_a_kernel_can_be_measured():
+def test_every_projection_is_of_a_kernel_and_a_kernel_can_be_measured(monkeypatch):
     assert {one.kernel for one in WISHED} <= set(KERNELS)
+    cluster = growth.CLUSTER
+    machines = f"{cluster.name} machines, each with {cluster.cores} cores and {cluster.gib:g} GiB"
+    assert machines in " ".join(growth.__doc__.split())
+    monkeypatch.setattr(growth, "_ENOUGH_S", 0.01)
     found = measured("known answers", 10**3)
     assert found["seconds"] > 0
     assert found["peak_gib"] > 0

@@ -85,6 +85,7 @@ def test_goals_are_shown_once_all_their_numbers_are_there(tmp_path, monkeypatch)
             {
                 "commit": "abc1234",
                 "measured": "2026-11-01",
+                "import_jax_s": 0.5,
                 "numbers": {"first": {"number": 9.0, "seconds": 9.0}},
             }
         )
@@ -101,7 +102,7 @@ def test_goals_are_shown_once_all_their_numbers_are_there(tmp_path, monkeypatch)
     assert "| first | seconds | 1.5 | 9 | 1.5 | yes | 9 | 1.5 |\n" in text
     assert "| second | times first | 1.2 |  | 2 | no |  | 3 |\n" in text
     assert "commit abc1234" in text
-    assert "`import jax` takes 0.40 s" in text
+    assert "`import jax` took 0.50 s before and\n0.40 s now" in text
     assert "old" not in text
 
 
