@@ -197,7 +197,7 @@ def full_evaluation(scale: Scale, name: str, limit: Numbers, graph: kg.Knowledge
     found |= {"seconds": fastest(table, scale.repeats), "arrays_s": fastest(arrays, scale.repeats)}
     found |= {"arithmetic_limit_s": pairs * arithmetic, "memory_limit_s": 8 * pairs / limit["bytes_per_s"]}
     if name == "complex" and scale.dim == speed._DIM:  # which `products` multiplies
-        size = block_bytes(jax.devices()[0], graph.num_entities)
+        size = block_bytes(jax.devices()[0])
         found["products_s"] = fastest(speed.products(graph, size), scale.repeats)
     found["ranks_per_s"] = found["ranks"] / found["seconds"]
     return found | _against(found["seconds"], max(found["arithmetic_limit_s"], found["memory_limit_s"]))

@@ -188,7 +188,7 @@ def _of_model(
     encode_s = once(encode) if scorer.encode is not None else None
     trained = trained.encoded()
     rows = triples[:, :2].T
-    of_block = block_bytes(jax.devices()[0], numbers := query_numbers(trained)) // (4 * numbers)
+    of_block = block_bytes(jax.devices()[0]) // (4 * query_numbers(trained))
     blocks = np.array_split(rows, -(-rows.shape[1] // of_block), axis=1)
     queries_of = jax.jit(lambda own, entity, relation: own.queries(entity, relation, "tail"))
     asked = [queries_of(trained, *block) for block in blocks]

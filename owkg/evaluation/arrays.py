@@ -16,8 +16,8 @@ from owkg.errors import ArgumentError
 from owkg.evaluation.blocks import QueryBlock, query_blocks
 from owkg.evaluation.counts import Counts, counts
 from owkg.evaluation.memory import block_bytes as enough_bytes
-from owkg.evaluation.memory import query_numbers
-from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tiled
+from owkg.evaluation.memory import block_shape, query_numbers
+from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tile_size, tiled
 from owkg.keys import settled
 from owkg.kg import KnownAnswers, is_known, num_candidates
 from owkg.kg.triples import side_checked, triples_checked
@@ -78,10 +78,10 @@ def rank_arrays(
             None: raw ranks.
         tolerance: largest absolute difference of scores that counts as a tie; 0 (default) or at least 1e-30.
         devices: devices that share the entities. None: all devices that JAX sees.
-        block_bytes: bytes of memory for the queries of a block and their scores; a block has at least two
-            queries. None: enough for 64 to 256 queries, at least 24 MiB (256 MiB on an accelerator), at most
-            1 GiB and an eighth of the free memory. The block size can change a rank only if scores differ in
-            their last bits.
+        block_bytes: bytes of memory for the queries of a block and the scores that it holds at a time; a
+            block has at least two queries. None: 24 MiB, or 256 MiB on an accelerator (at most an eighth of
+            its free memory). If the scores of 64 queries do not fit, those of 256 are computed for a part of
+            the entities at a time. The block size can change a rank only if scores differ in their last bits.
         named: function from the row of a triple to the name of its query in error messages. None: the row
             itself.
         on_progress: function called after each block with (ranked triples, all triples).
@@ -101,11 +101,15 @@ def rank_arrays(
     trained = replicated(mesh, trained.encoded())
     numbers = query_numbers(trained)
     if block_bytes is None:
-        block_bytes = enough_bytes(mesh.devices.flat[0], numbers)
+        block_bytes = enough_bytes(mesh.devices.flat[0])
     size = checks.whole("block_bytes", block_bytes, 1)
-    count = partial(counts, trained, side, mesh, num_entities, tiled(trained, mesh))
     width = width.astype(wide := jnp.result_type(trained.params["entity"], np.float32))
-    shares = query_blocks(triples, side, known, most=max(1, size // (wide.itemsize * numbers)))
+    tile = tile_size(num_entities)
+    most, groups = block_shape(size // wide.itemsize, numbers - num_entities, num_entities, tile)
+    shares = query_blocks(triples, side, known, most=most, tile=tile if groups > 1 else None)
+    copies = 1 + max((int(block.copy.max()) for _, block in shares), default=0)
+    tiles = tiled(trained, mesh, groups)
+    count = partial(counts, trained, side, mesh, num_entities, groups, copies, tiles)
     # All blocks are copied to the devices at once, because a copy for each block would take a tenth of the
     # time of its products.
     stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None

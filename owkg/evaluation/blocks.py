@@ -23,6 +23,7 @@ class QueryBlock(NamedTuple):
         answer: entity id of each ranked answer, [p].
         known_row: query of each known answer, [k].
         known: entity id of each known answer, [k].
+        copy: number of the copied tile in which the column of each ranked answer is its own, [p].
     """
 
     entity: Int32[np.ndarray, "q"]
@@ -31,15 +32,22 @@ class QueryBlock(NamedTuple):
     answer: Int32[np.ndarray, "p"]
     known_row: Int32[np.ndarray, "k"]
     known: Int32[np.ndarray, "k"]
+    copy: Int32[np.ndarray, "p"]
 
 
 def query_blocks(
-    triples: Int32[np.ndarray, "triples 3"], side: str, known: KnownAnswers | None, *, most: int
+    triples: Int32[np.ndarray, "triples 3"],
+    side: str,
+    known: KnownAnswers | None,
+    *,
+    most: int,
+    tile: int | None = None,
 ) -> list[tuple[Int64[np.ndarray, "p"], QueryBlock]]:
     """List of (rows of triples, block), with at most `most` queries per block, for one `side`.
 
     A block may rank more answers than it has rows of triples, because of padding; the real answers come
-    first. The answers in `known` leave the candidates.
+    first. The answers in `known` leave the candidates. `tile` is the number of entities in a tile if answers
+    are copied; without it, all numbers of copies are 0.
     """
     if not len(triples):
         return []
@@ -62,17 +70,26 @@ def query_blocks(
     # others.
     q, p = max(2, *map(len, asked)), max(map(len, rows))
     k = max(int((sets.stop - sets.start)[hand].sum()) for hand in asked)
-    return [
-        (
-            own,
-            QueryBlock(
-                *_padded(queries[hand].T, q, queries[hand[0]]),
-                *_padded([place[of[own]], answer[own]], p, (0, int(answer[own[0]]))),
-                *_padded(flat_known(sets, hand), k, (q, 0)),
-            ),
-        )
-        for own, hand in zip(rows, asked, strict=True)
-    ]
+    blocks = []
+    for own, hand in zip(rows, asked, strict=True):
+        entity, relation = _padded(queries[hand].T, q, queries[hand[0]])
+        row, ranked = _padded([place[of[own]], answer[own]], p, (0, int(answer[own[0]])))
+        known_row, entities = _padded(flat_known(sets, hand), k, (q, 0))
+        copy = np.zeros(p, np.int32) if tile is None else _copies(ranked, tile)
+        block = QueryBlock(entity, relation, row, ranked, known_row, entities, copy)
+        blocks.append((own, block))
+    return blocks
+
+
+def _copies(answer: Int32[np.ndarray, "p"], tile: int) -> Int32[np.ndarray, "p"]:
+    """Numbers by which no two different answers have both the number and the column of a tile in common."""
+    ids, of = np.unique(answer, return_inverse=True)
+    column = ids % tile
+    order = np.argsort(column, kind="stable")
+    ordered = column[order]
+    number = np.empty(len(ids), np.int32)
+    number[order] = np.arange(len(ids)) - np.searchsorted(ordered, ordered)
+    return number[of]
 
 
 def flat_known(sets: EntitySets, hand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,16 +12,13 @@ from numpy.typing import ArrayLike
 from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.evaluation.blocks import flat_known
-from owkg.evaluation.memory import block_bytes, query_numbers
+from owkg.evaluation.memory import query_numbers, whole_bytes
 from owkg.keys import settled
 from owkg.kg import KnownAnswers
 from owkg.kg.triples import ids, side_checked
 from owkg.models import Trained
 from owkg.models.kinds import unscored
 from owkg.ranks import known_sets
-
-# Smallest block of scores, in bytes.
-_BYTES = 2**26
 
 
 class TopAnswers(NamedTuple):
@@ -87,7 +84,7 @@ def top_answers(
     # At least two queries, because the product of a single row is rounded differently from the same row among
     # others.
     trained = trained.encoded()
-    most = max(_BYTES, block_bytes(jax.devices()[0], numbers := query_numbers(trained)))
+    most = whole_bytes(jax.devices()[0], numbers := query_numbers(trained))
     size = max(2, min(len(entity), most // (wide.itemsize * numbers)))
     top = partial(_top, trained, side, deep)
     row, out = np.empty(0, np.int64), np.empty(0, np.int32)

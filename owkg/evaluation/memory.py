@@ -5,17 +5,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from owkg.evaluation.tiles import LEAST_TILES
 from owkg.files.storage import free_memory
 from owkg.models import Trained
 
-# On a CPU, as much as its caches hold; elsewhere, enough to outweigh the cost of a call.
+# Bytes for a block: on a CPU, as much as its caches hold; elsewhere, enough to outweigh the cost of a call.
 _CPU_BYTES, _OTHER_BYTES = 3 * 2**23, 2**28
-# Numbers of queries that outweigh reading all entities for them: the small number where caches still hold the
-# scores, the large one where they do not and more queries are better. Larger blocks are allocated anew each
-# time.
-_FEW, _MANY, _REUSED_BYTES = 64, 256, 2**25
-# Upper bounds on a block: bytes, and 1 / share of the free memory.
-_MOST_BYTES, _SHARE = 2**30, 8
+# A block of fewer queries takes almost as long as one of `_FEW`, which take almost as long as `_MANY`.
+_FEW, _MANY = 64, 256
+# Bounds on a block with all scores of its queries: bytes, and 1 / share of the free memory.
+_LEAST_BYTES, _MOST_BYTES, _SHARE = 2**26, 2**30, 8
 
 
 def query_numbers(trained: Trained) -> int:
@@ -25,18 +24,49 @@ def query_numbers(trained: Trained) -> int:
     return trained.num_entities + row.shape[-1]
 
 
-def block_bytes(device: Any, numbers: int) -> int:
-    """Bytes for a block of queries with `numbers` numbers each, on one of several devices.
+def block_shape(size: int, row: int, num_entities: int, tile: int) -> tuple[int, int]:
+    """(Queries of a block, groups of tiles that are scored one after the other), for `size` numbers.
 
-    On a CPU the block holds 64 queries, or 256 if 64 queries take more than 32 MiB; it takes at least 24 MiB,
-    and otherwise at most 1 GiB and an eighth of the free memory. On an accelerator it holds 256 queries and
-    takes at least 256 MiB.
+    A product of few rows takes almost as long as a product of many. If fewer than 64 queries fit with the
+    scores of all entities, up to 256 are therefore scored against a part of the entities at a time. A part
+    has at least as many tiles as a small graph.
+
+    Args:
+        size: how many numbers a block may hold.
+        row: numbers of the row of a query.
+        num_entities: number of entities.
+        tile: number of entities in a tile.
     """
-    least = _CPU_BYTES if device.platform == "cpu" else _OTHER_BYTES
+    whole = max(1, size // (row + num_entities))
+    most = max(1, num_entities // (LEAST_TILES * tile))
+    queries = min(_MANY, size // (row + -(-num_entities // most)))
+    if whole >= _FEW or queries < 2 * whole:
+        return whole, 1
+    return queries, min(most, -(-num_entities // (size // queries - row)))
+
+
+def block_bytes(device: Any) -> int:
+    """Bytes for the queries of a block and the scores that it holds at a time, on one of several devices.
+
+    24 MiB on a CPU; 256 MiB on an accelerator, but at most an eighth of its free memory.
+    """
+    if device.platform == "cpu":
+        return _CPU_BYTES
+    return max(_CPU_BYTES, _share_of(device, _OTHER_BYTES))
+
+
+def whole_bytes(device: Any, numbers: int) -> int:
+    """Bytes for a block of queries with all their scores, which are `numbers` numbers for each query.
+
+    Enough for 256 queries, at least 64 MiB, at most 1 GiB and an eighth of the free memory.
+    """
+    return max(_LEAST_BYTES, _share_of(device, min(_MOST_BYTES, 4 * numbers * _MANY)))
+
+
+def _share_of(device: Any, size: int) -> int:
+    """`size`, but at most an eighth of the free memory."""
     free = free_bytes(device)
-    most = _MOST_BYTES if free is None else min(_MOST_BYTES, free // _SHARE)
-    few = device.platform == "cpu" and 4 * numbers * _FEW <= _REUSED_BYTES
-    return max(least, min(most, 4 * numbers * (_FEW if few else _MANY)))
+    return size if free is None else min(size, free // _SHARE)
 
 
 def free_bytes(device: Any) -> int | None:

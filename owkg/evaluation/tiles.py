@@ -15,7 +15,7 @@ from owkg.models import Trained
 
 AXIS = "entities"
 # At least this many tiles, so that as many devices have work, and at most this many entities in a tile.
-_TILES, _TILE = 8, 2048
+LEAST_TILES, _TILE = 8, 2048
 
 
 def mesh_of(devices: Sequence[Any] | None) -> Mesh:
@@ -34,21 +34,24 @@ def scratch_of(mesh: Mesh, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     return jnp.zeros(shape, dtype, device=NamedSharding(mesh, P(AXIS) if mesh.size > 1 else P()))
 
 
-def _tile_size(num_entities: int) -> int:
+def tile_size(num_entities: int) -> int:
     """Number of entities in a tile, independent of the devices.
 
     How a product of matrices is rounded depends on the shapes. Tiles of one shape therefore give the same
     scores and ranks, to the last bit, on any number of devices.
     """
-    tiles = max(_TILES, 1 << (-(-num_entities // _TILE) - 1).bit_length())
+    tiles = max(LEAST_TILES, 1 << (-(-num_entities // _TILE) - 1).bit_length())
     return -(-num_entities // tiles)
 
 
-@partial(jax.jit, static_argnames="mesh")
-def tiled(trained: Trained, mesh: Mesh) -> Float[Array, "tiles size d"]:
-    """Candidate rows of all entities in tiles, equally many on each device, padded with zeros."""
+@partial(jax.jit, static_argnames=("mesh", "groups"))
+def tiled(trained: Trained, mesh: Mesh, groups: int = 1) -> Float[Array, "tiles size d"]:
+    """Candidate rows of all entities in tiles, padded with zeros.
+
+    Each device has equally many, which divide into `groups` groups of one size.
+    """
     candidates = trained.candidates()
-    size = _tile_size(len(candidates))
-    tiles = -(-len(candidates) // (size * mesh.size)) * mesh.size
+    size, parts = tile_size(len(candidates)), mesh.size * groups
+    tiles = -(-len(candidates) // (size * parts)) * parts
     padded = jnp.pad(candidates, ((0, tiles * size - len(candidates)), (0, 0)))
     return jax.lax.with_sharding_constraint(padded.reshape(tiles, size, -1), NamedSharding(mesh, P(AXIS)))

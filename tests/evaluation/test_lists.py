@@ -32,7 +32,7 @@ def test_as_by_sorting_whatever_the_blocks(name, side, monkeypatch):
         order = np.argsort(-scores[row], kind="stable")[:left]
         assert found.answer[row].tolist() == [*order, *[-1] * (ENTITIES - left)]
         np.testing.assert_allclose(found.score[row, :left], scores[row, order], rtol=1e-4, atol=1e-5)
-    monkeypatch.setattr(lists, "_BYTES", 4 * ENTITIES * 7)
+    monkeypatch.setattr(lists, "whole_bytes", lambda _, numbers: 4 * numbers * 7)
     small = top_answers(trained, *ASKED, side, known=known, depth=5)
     np.testing.assert_array_equal(small.answer, found.answer[:, :5])
 

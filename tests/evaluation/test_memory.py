@@ -16,23 +16,54 @@ CPU, GPU = SimpleNamespace(platform="cpu"), SimpleNamespace(platform="gpu")
 
 
 @pytest.mark.parametrize(
-    ("device", "entities", "free", "expected"),
+    ("device", "free", "expected"),
     [
-        (CPU, 14_541, 2**40, 3 * 2**23),  # enough for 432 queries
-        (CPU, 10**5, 2**40, 4 * 64 * 10**5),
-        (CPU, 10**5, 2**27, 3 * 2**23),
-        (CPU, 3 * 10**5, 2**40, 4 * 256 * 3 * 10**5),
-        (CPU, 10**6, 2**40, 4 * 256 * 10**6),
-        (CPU, 10**7, 2**40, 2**30),
-        (CPU, 10**6, 2**31, 2**28),  # an eighth
-        (CPU, 10**6, 2**20, 3 * 2**23),
-        (CPU, 10**7, None, 2**30),
-        (GPU, 14_541, 2**40, 2**28),
+        (CPU, 2**40, 3 * 2**23),
+        (CPU, 2**20, 3 * 2**23),
+        (GPU, 2**40, 2**28),
+        (GPU, None, 2**28),
+        (GPU, 2**30, 2**27),  # an eighth
+        (GPU, 2**20, 3 * 2**23),
     ],
 )
-def test_blocks_are_bounded_by_what_is_free(monkeypatch, device, entities, free, expected):
+def test_blocks_are_bounded_by_what_is_free(monkeypatch, device, free, expected):
     monkeypatch.setattr(memory, "free_bytes", lambda _: free)
-    assert memory.block_bytes(device, entities) == expected
+    assert memory.block_bytes(device) == expected
+
+
+@pytest.mark.parametrize(
+    ("numbers", "free", "expected"),
+    [
+        (14_541, 2**40, 2**26),
+        (10**5, 2**40, 4 * 256 * 10**5),
+        (10**6, 2**31, 2**28),  # an eighth
+        (10**7, 2**40, 2**30),
+        (10**7, None, 2**30),
+        (10**7, 2**20, 2**26),
+    ],
+)
+def test_blocks_of_all_scores_are_bounded_by_what_is_free(monkeypatch, numbers, free, expected):
+    monkeypatch.setattr(memory, "free_bytes", lambda _: free)
+    assert memory.whole_bytes(CPU, numbers) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "row", "entities", "tile", "expected"),
+    [
+        (1000 * 300, 10, 990, 50, (300, 1)),
+        (1000 * 64, 10, 990, 50, (64, 1)),
+        (1000 * 63, 10, 990, 50, (124, 2)),
+        (1000 * 63, 10, 990, 10, (256, 5)),
+        (1000 * 63, 10, 990, 80, (63, 1)),  # one group of at least eight tiles
+        (1, 10, 990, 50, (1, 1)),  # not one row fits
+        (3 * 2**21, 64, 10**6, 1954, (256, 41)),
+        (1000 * 4, 990, 990, 10, (2, 1)),  # rows as wide as all scores
+    ],
+)
+def test_more_queries_among_a_part_of_the_entities(size, row, entities, tile, expected):
+    queries, groups = memory.block_shape(size, row, entities, tile)
+    assert (queries, groups) == expected
+    assert groups == 1 or queries * (row + -(-entities // groups)) <= size
 
 
 def test_what_is_free(monkeypatch, tmp_path):
@@ -84,20 +115,57 @@ def test_a_container_may_take_less_than_the_machine_has(monkeypatch, tmp_path, k
     assert storage.free_memory() == 0
 
 
-@pytest.mark.parametrize("name", ["complex", "transe"])
-def test_no_rank_depends_on_the_size_of_a_block(name):
+@pytest.mark.parametrize(
+    ("name", "entities", "sizes"),
+    [
+        ("complex", 3000, (1, 4 * 3000 * 7, 4 * 3000 * 64, 2**30, None)),
+        ("transe", 3000, (1, 4 * 3000 * 7, 4 * 3000 * 64, 2**30, None)),
+        # Two and four groups of tiles, and less memory than one query takes.
+        ("complex", 40_000, (2**30, 2**23, 2**20, 1)),
+        ("rotate", 40_000, (2**30, 2**23, 2**20, 1)),
+    ],
+)
+def test_no_rank_depends_on_the_size_of_a_block(name, entities, sizes):
     rng = np.random.default_rng(0)
-    triples = np.stack([rng.integers(0, n, 400) for n in (3000, 3, 3000)], axis=1).astype(np.int32)
+    triples = np.stack([rng.integers(0, n, 400) for n in (entities, 3, entities)], axis=1).astype(np.int32)
+    triples[:30, 2] = entities - 1
+    triples[30:60, 0:2] = triples[30, 0:2]
     scorer = model(name, dim=16)
-    trained = Trained(scorer, *scorer.init(jax.random.key(0), 3000, 3))
-    known = known_answers(triples, "tail", num_entities=3000, num_relations=3)
-    every = [
-        rank_arrays(trained, triples, "tail", known=known, block_bytes=size)
-        for size in (1, 4 * 3000 * 7, 4 * 3000 * 64, 2**30, None)
-    ]
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), entities, 3))
+    known = known_answers(triples, "tail", num_entities=entities, num_relations=3)
+    every = [rank_arrays(trained, triples, "tail", known=known, block_bytes=size) for size in sizes]
     for other in every[1:]:
         for one, column in zip(every[0], other, strict=True):
             np.testing.assert_array_equal(column, one)
+
+
+def test_equal_scores_tie_in_every_group_of_tiles():
+    """All entities have one of two rows, so that half of them tie with each answer; some are known."""
+    entities, scorer = 40_000, model("distmult", dim=4, reciprocal=False)
+    row = np.array([[1.0, 0.25, 0.0, 0.0], [0.5, 3.0, 0.0, 1.0]], np.float32)
+    kind = np.arange(entities) % 2
+    trained = Trained(scorer, {"entity": jax.numpy.asarray(row[kind]), "relation": jax.numpy.ones((1, 4))})
+    triples = np.stack([np.arange(100), np.zeros(100, int), np.arange(100) * 397], axis=1)
+    facts = np.concatenate([triples, triples + np.array([0, 0, 1])])
+    known = known_answers(facts, "tail", num_entities=entities, num_relations=1)
+    found = rank_arrays(trained, triples, "tail", known=known, block_bytes=2**20)
+    score = row @ row.T
+    better = score[kind[triples[:, 0]], 1 - kind[triples[:, 2]]] > found.score
+    # One other answer is known, of the other kind.
+    np.testing.assert_array_equal(found.optimistic, 1 + better * (entities // 2 - 1))
+    np.testing.assert_array_equal(found.pessimistic, found.optimistic + entities // 2 - 1)
+    np.testing.assert_array_equal(found.candidates, entities - 1)
+
+
+def test_a_score_that_is_not_finite_is_found_in_every_group_of_tiles():
+    entities, scorer = 40_000, model("distmult", dim=4, reciprocal=False)
+    for bad in (0, entities // 2, entities - 1):
+        rows = np.ones((entities, 4), np.float32)
+        rows[bad] = np.nan
+        trained = Trained(scorer, {"entity": jax.numpy.asarray(rows), "relation": jax.numpy.ones((1, 4))})
+        triples = np.stack([1 + np.arange(100), np.zeros(100, int), 2 + np.arange(100)], axis=1)
+        with pytest.raises(ValueError, match="finite"):
+            rank_arrays(trained, triples, "tail", known=None, block_bytes=2**20)
 
 
 @pytest.mark.parametrize(("numbers", "blocks"), [(200, 4), (400, 2), (100, 7)])

@@ -113,8 +113,8 @@ def rank(
         precision (float32|float64): Floating-point precision of the scores. Devices and libraries add up
             numbers in different orders, which can swap nearly tied answers; in float64 hardly any. Default:
             float64 with --embeddings, otherwise float32.
-        block_mib (N): Memory for scores at a time, in MiB; it does not change a rank. Default: by the free
-            memory.
+        block_mib (N): Memory for scores at a time, in MiB. It changes a rank only if scores differ in their
+            last bits. Default: 24, on an accelerator 256.
 
     Examples:
         owkg rank run --split test --out ranks.parquet
