@@ -4,11 +4,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Bool, Float64
 from numpy.typing import ArrayLike
 from scipy import special
 
 from owkg import checks
+from owkg.auditing.monotone import curves, interpolated
 from owkg.auditing.numbers import EVEN, Unevenness, expectations, missing_numbers
 from owkg.errors import ArgumentError
 from owkg.openworld import conditional_strengths, feasible_correlation
@@ -222,19 +223,21 @@ def _of_fitted(
     counts = np.asarray(answers.counts, np.int64)
     queries = np.asarray(answers.queries, np.float64)
     each, where = np.unique(sparsity, return_inverse=True)
-    where = np.broadcast_to(where.reshape(sparsity.shape), chance.shape)
+    where = where.reshape(sparsity.shape)
+    if sparsity.shape != chance.shape:  # several probabilities of one sparsity
+        where = where[..., 0]
     told = [missing_numbers(counts, queries, float(beta), answers.unevenness) for beta in each]
     last = answers.num_entities - round(float((answers.weights * counts).sum())) + 1
     most = max(int(one.numbers[-1]) for one in told)
     # The next power of two, so that one table serves many sparsities and kinds of unevenness.
     of_number = _of_numbers(metric, answers.num_entities, last, 1 << most.bit_length())
     of_number = of_number[which]
-    found = np.empty((len(of_number), *chance.shape))
+    found, roots = np.empty((len(of_number), *chance.shape)), np.cbrt(chance)
     for i, one in enumerate(told):
         weight = answers.weights @ one.chance
         line = CubicSpline(np.cbrt(_CHANCES), (weight @ of_number[:, : len(weight)]).T)
         here = where == i
-        found[:, here] = line(np.cbrt(chance[here])).T
+        found[:, here] = np.moveaxis(line(roots[here]), -1, 0)
     return found
 
 
@@ -360,19 +363,18 @@ def extended(
     chance, best = full_ends(weight, answers)
     sign = 1 if best >= chance else -1
     wanted = np.asarray(sign * values)
-    found, beyond = (np.full((*values.shape, *shape), np.nan) for _ in range(2))
-    ends = np.full((2, *shape), np.nan)
-    for at in np.ndindex(*shape):
-        there = np.isfinite(means[at])
-        if there.sum() > 1 and low[at] < high[at]:
-            own, mean = strengths[at][there], sign * means[at][there]
-            rising = _rising(mean) if correlation[at] else slice(None)
-            found[(..., *at)] = _inverted(own[rising], mean[rising], wanted)
-            ends[(slice(None), *at)] = own[rising][[0, -1]]
-            beyond[(..., *at)] = np.maximum(
-                np.maximum(mean[rising].min() - wanted, wanted - mean[rising].max()), 0
-            )
-    return Extended(found, ends[0], ends[1], beyond)
+    used = np.isfinite(means)
+    possible = (used.sum(-1) > 1) & (low < high)
+    found, beyond = (np.full((values.size, possible.size), np.nan) for _ in range(2))
+    ends = np.full((2, possible.size), np.nan)
+    at = np.flatnonzero(possible)
+    own, mean, used = (x[possible] for x in (strengths, sign * means, used))
+    used = np.where((correlation != 0)[possible][:, None], _rising(mean, used), used)
+    found[:, at], beyond[:, at] = _inverted(own, mean, used, wanted.reshape(-1, 1))
+    ends[:, at] = np.where(used, own, np.inf).min(1), np.where(used, own, -np.inf).max(1)
+    strength, beyond = (x.reshape((*values.shape, *shape)) for x in (found, beyond))
+    first, last = ends.reshape((2, *shape))
+    return Extended(strength, first, last, beyond)
 
 
 def _feasible_strengths(sparsity: np.ndarray, correlation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -384,27 +386,46 @@ def _feasible_strengths(sparsity: np.ndarray, correlation: np.ndarray) -> tuple[
     return np.asarray(first / (1 + first)), np.asarray(1 - 1 / (1 + last))
 
 
-def _rising(means: np.ndarray) -> slice:
+def _rising(
+    means: Float64[np.ndarray, "curves points"], there: Bool[np.ndarray, "curves points"]
+) -> Bool[np.ndarray, "curves points"]:
     """Last stretch of rising means, up to the largest; with a correlation they may fall elsewhere."""
-    top = int(means.argmax())
-    most = np.maximum.accumulate(means[: top + 1])
-    fallen = np.flatnonzero(most - means[: top + 1] > _FALL * (means[top] - means.min()))
-    if not fallen.size:
-        return slice(0, top + 1)
-    peak = int(means[: fallen[-1] + 1].argmax())
-    return slice(peak + int(means[peak : top + 1].argmin()), top + 1)
+    point = np.arange(means.shape[1])
+    low, high = np.where(there, means, np.inf), np.where(there, means, -np.inf)
+    top = high.argmax(1, keepdims=True)
+    there = there & (point <= top)
+    so_far = np.where(there, np.maximum.accumulate(high, axis=1), 0.0)
+    fall = _FALL * (high.max(1) - low.min(1))[:, None]
+    fallen = there & (so_far - np.where(there, means, 0.0) > fall)
+    last = np.where(fallen, point, -1).max(1, keepdims=True)
+    peak = np.where(point <= last, high, -np.inf).argmax(1, keepdims=True)
+    begin = np.where(there & (point >= peak), means, np.inf).argmin(1, keepdims=True)
+    return there & (point >= np.where(last < 0, 0, begin))
 
 
-def _inverted(strengths: np.ndarray, means: np.ndarray, values: Float[np.ndarray, "*values"]) -> np.ndarray:
-    """Strengths of values, by a monotone cubic through the rising means, and by a line beyond them."""
-    from scipy.interpolate import PchipInterpolator
+def _inverted(
+    strengths: Float64[np.ndarray, "curves points"],
+    means: Float64[np.ndarray, "curves points"],
+    used: Bool[np.ndarray, "curves points"],
+    values: Float64[np.ndarray, "values 1"],
+) -> tuple[Float64[np.ndarray, "values curves"], Float64[np.ndarray, "values curves"]]:
+    """Strengths of values, by monotone cubics through the rising means and by lines beyond them.
 
-    apart = np.concatenate([[True], np.diff(np.maximum.accumulate(means)) > 0])
-    x, y = means[apart], strengths[apart]
-    if len(x) < 2:
-        return np.full(np.shape(values), y[0])
-    inside = PchipInterpolator(x, y)(np.clip(values, x[0], x[-1]))
-    few = min(_END, len(x) - 1)
-    at_low, at_high = (y[few] - y[0]) / (x[few] - x[0]), (y[-1] - y[-1 - few]) / (x[-1] - x[-1 - few])
-    beyond = at_low * np.minimum(values - x[0], 0) + at_high * np.maximum(values - x[-1], 0)
-    return np.asarray(inside + beyond)
+    The second result is the distance of the values from the means.
+    """
+    low, high = np.where(used, means, np.inf).min(1), np.where(used, means, -np.inf).max(1)
+    before = np.maximum.accumulate(np.where(used, means, -np.inf), axis=1)
+    apart = used.copy()
+    apart[:, 1:] &= means[:, 1:] > before[:, :-1]
+    line = curves(means, strengths, apart)
+    rows, last = np.arange(len(means)), line.number - 1
+    few = np.minimum(_END, last)
+    ((x0, x_few), (y0, y_few)), ((x_back, x1), (y_back, y1)) = (
+        tuple(tuple(side[rows, at] for at in pair) for side in (line.x, line.y))
+        for pair in ((0 * last, few), (last - few, last))
+    )
+    inside = interpolated(line, np.clip(values, x0, x1))
+    with np.errstate(invalid="ignore"):  # a curve of one point has no line
+        at_low, at_high = (y_few - y0) / (x_few - x0), (y1 - y_back) / (x1 - x_back)
+    beyond = at_low * np.minimum(values - x0, 0) + at_high * np.maximum(values - x1, 0)
+    return inside + np.where(last > 0, beyond, 0.0), np.maximum(np.maximum(low - values, values - high), 0)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 import typer
@@ -44,15 +45,19 @@ _SOON_S = 0.05
 _LONGEST, _END = 1000, 300
 
 
-def options_of(app: typer.Typer | Callable[..., object], arguments: Sequence[str]) -> dict[str, str] | None:
+@cache
+def command_of(app: typer.Typer) -> Any:
+    """Command of a Typer app with all its subcommands, which Typer itself would build anew for each call."""
+    return typer.main.get_command(app)
+
+
+def options_of(app: typer.Typer, arguments: Sequence[str]) -> dict[str, str] | None:
     """Names of the called command's parameters on the command line, by their names in Python.
 
     An option is named by its flag, such as `--by`, and an argument by its placeholder, such as FILE. None if
     `arguments` call no command.
     """
-    if not isinstance(app, typer.Typer):
-        return None
-    command = typer.main.get_command(app)
+    command = command_of(app)
     for word in arguments:
         commands = getattr(command, "commands", {})
         if not commands:
@@ -224,7 +229,7 @@ def guarded(
     return code
 
 
-def called(name: str, app: Callable[..., object], arguments: Sequence[str] | None = None) -> int:
+def called(name: str, app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
     """Calls a Typer app and returns the exit code, as `guarded` does.
 
     Args:
@@ -246,7 +251,7 @@ def called(name: str, app: Callable[..., object], arguments: Sequence[str] | Non
                 encoding = sys.getfilesystemencoding()
                 hint = "PYTHONUTF8=1 reads UTF-8"
                 raise ValueError(f"argument {place + 1} must be text in {encoding}, got {word!r}; {hint}.")
-        return app(args=given, prog_name=name, standalone_mode=False)
+        return command_of(app)(args=given, prog_name=name, standalone_mode=False)
 
     return guarded(name, call, lambda: options_of(app, given))
 
