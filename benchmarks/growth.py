@@ -2,8 +2,8 @@
 
 Each size runs in a process of its own, whose peak memory counts with its inputs. The mean of as many calls
 counts as fit into three seconds, after one that compiles, so that all sizes are measured at the same
-sustained speed. A kernel stops growing before a size that would take longer than a minute, or more memory
-than is free. The slope is the power of the size by which seconds grew over the last tenfold step: 1 is
+sustained speed. A kernel stops growing before a size that would take longer than half a minute, or more
+memory than is free. The slope is the power of the size by which seconds grew over the last tenfold step: 1 is
 linear. A kernel leaves linear time at the first size whose seconds an item are 1.5 times those of a smaller
 size of at least 10^4.
 
@@ -453,7 +453,7 @@ def main(
         str | None,
         typer.Option(help=f"Kernels to measure, with commas, from {', '.join(KERNELS)}. Default: all."),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Longest time of one call.", min=0)] = 60,
+    seconds: Annotated[float, typer.Option(help="Longest time of one call.", min=0)] = 30,
 ) -> None:
     """Measures every kernel by size, and writes the tables and the figure."""
     writable_folder(out)
