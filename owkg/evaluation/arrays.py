@@ -19,7 +19,8 @@ from owkg.evaluation.memory import block_bytes as enough_bytes
 from owkg.evaluation.memory import block_shape, query_numbers
 from owkg.evaluation.tiles import mesh_of, replicated, scratch_of, tile_size, tiled
 from owkg.keys import settled
-from owkg.kg import KnownAnswers, is_known, num_candidates
+from owkg.kg import KnownAnswers
+from owkg.kg.known import filtered_candidates
 from owkg.kg.triples import side_checked, triples_checked
 from owkg.models import Trained
 from owkg.models.kinds import unscored
@@ -129,8 +130,8 @@ def rank_arrays(
     if known is None:
         return ScoredRanks(1 + above, level, np.full(len(triples), num_entities), score)
     # A known answer has left the candidates and is not in `level`; any other answer is counted there.
-    pessimistic = level + is_known(known, triples)
-    return ScoredRanks(1 + above, pessimistic, num_candidates(known, triples), score)
+    candidates, is_known = filtered_candidates(known, triples)
+    return ScoredRanks(1 + above, level + is_known, candidates, score)
 
 
 def _counted(

@@ -144,7 +144,7 @@ def sampled(
     edges = block_edges(graph.num_entities)
     trained, found, full, some = trained.encoded(), [], 0, 0
     for i, side in enumerate(sides):
-        known = known_answers(facts if filters else facts[:0], side, **graph.sizes)
+        known = known_answers(facts if filters else facts[:0], side, **graph.sizes, asked=triples)
         tasks = _tasks(trained, triples, side, known, typical)
         rank, scored = _typical_ranks(tasks, ties)
         full += scored

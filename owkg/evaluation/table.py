@@ -120,7 +120,7 @@ def ranks(
         scorer = scorer.encoded()
         for side, own in asked.items():
             before = sum(len(part.score) for part in parts)
-            known = known_answers(facts, side, **graph.sizes)
+            known = known_answers(facts, side, **graph.sizes, asked=own)
             found = _one_side(
                 scorer,
                 graph,
@@ -135,7 +135,7 @@ def ranks(
                 on_progress=on_progress and (lambda done, _, at=before: on_progress(at + done, total)),
             )
             parts.append(found)
-            filtered = filtered and bool(is_known(known, own).all())
+            filtered = filtered and (split in filter_splits or bool(is_known(known, own).all()))
     every = ScoredRanks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     side_of = np.repeat(list(asked), list(map(len, asked.values())))
     triples = np.concatenate(list(asked.values()))
@@ -181,7 +181,8 @@ def _one_side(
         inside = (own >= 0).all(axis=1)
         if facts is not None:
             inner = with_ids(facts, *ids)
-            known = known_answers(inner[(inner >= 0).all(axis=1)], side, **seen.sizes)
+            inner = inner[(inner >= 0).all(axis=1)]
+            known = known_answers(inner, side, **seen.sizes, asked=own[inside])
     names = query_names(own[inside], np.full(int(inside.sum()), side), seen.entities, seen.relations)
     found = rank_arrays(trained, own[inside], side, known=known, named=names, **options)
     if inside.all():

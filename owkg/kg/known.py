@@ -10,6 +10,9 @@ from owkg import checks
 from owkg.kg.triples import ids, query_ids, side_checked, size, triples_checked
 from owkg.ordered import changes, located
 
+# Entries of a table of queries for each query, and the logarithm of its largest size.
+_ENTRIES, _MOST_BITS = 64, 26
+
 
 class KnownAnswers(NamedTuple):
     """Distinct answers of every query (head, relation, ?) or (?, relation, tail), in CSR form.
@@ -32,13 +35,17 @@ class KnownAnswers(NamedTuple):
     num_relations: int
 
 
-def known_answers(triples: ArrayLike, side: str, *, num_entities: int, num_relations: int) -> KnownAnswers:
+def known_answers(
+    triples: ArrayLike, side: str, *, num_entities: int, num_relations: int, asked: ArrayLike | None = None
+) -> KnownAnswers:
     """Answers of every query that some triple answers; repeated triples count once.
 
     Args:
         triples: head, relation and tail ids, int [triples, 3].
         side: predicted side, "head" or "tail".
         num_entities, num_relations: sizes of the graph.
+        asked: int [asked, 3], triples whose queries have all their answers; most other queries are then left
+            out, which is faster if few of many queries are asked. Default: all queries.
 
     Raises:
         ValueError: if an id is out of range, or `side` is neither.
@@ -51,9 +58,11 @@ def known_answers(triples: ArrayLike, side: str, *, num_entities: int, num_relat
     side = side_checked(side)
     entities, relations = size("num_entities", num_entities), size("num_relations", num_relations)
     entity, relation, answer = query_ids(triples_checked(triples, entities, relations), side)
-    query = entity.astype(np.int64)
-    query *= relations
-    query += relation
+    query = _keys(entity, relation, relations)
+    if asked is not None:
+        wanted = query_ids(triples_checked(asked, entities, relations, name="asked"), side)
+        kept = _may_be_among(query, _keys(*wanted[:2], relations))
+        query, answer = query[kept], answer[kept]
     query, answer = _distinct(query, answer)
     begins = np.flatnonzero(changes(query))
     offsets = np.append(begins, len(query))
@@ -79,8 +88,7 @@ def answer_ranges(
 
 def is_known(known: KnownAnswers, triples: ArrayLike) -> Bool[np.ndarray, "triples"]:
     """Whether each of `triples`, int [triples, 3], is among the facts of `known`."""
-    entity, relation, answer = _parts(known, triples)
-    return _stands(known.answers, *answer_ranges(known, entity, relation), answer)
+    return filtered_candidates(known, triples)[1]
 
 
 def num_candidates(known: KnownAnswers, triples: ArrayLike) -> Int64[np.ndarray, "triples"]:
@@ -96,14 +104,37 @@ def num_candidates(known: KnownAnswers, triples: ArrayLike) -> Int64[np.ndarray,
         >>> num_candidates(known, [[0, 0, 1], [0, 0, 3], [1, 0, 3]])
         array([4, 3, 5])
     """
-    entity, relation, answer = _parts(known, triples)
+    return filtered_candidates(known, triples)[0]
+
+
+def filtered_candidates(
+    known: KnownAnswers, triples: ArrayLike
+) -> tuple[Int64[np.ndarray, "triples"], Bool[np.ndarray, "triples"]]:
+    """`num_candidates` and `is_known` of the same triples, found once."""
+    triples = triples_checked(triples, known.num_entities, known.num_relations)
+    entity, relation, answer = query_ids(triples, known.side)
     start, stop = answer_ranges(known, entity, relation)
-    return known.num_entities - (stop - start) + _stands(known.answers, start, stop, answer)
+    stands = _stands(known.answers, start, stop, answer)
+    return known.num_entities - (stop - start) + stands, stands
 
 
-def _parts(known: KnownAnswers, triples: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Known entity, relation and answer of each triple."""
-    return query_ids(triples_checked(triples, known.num_entities, known.num_relations), known.side)
+def _keys(entity: np.ndarray, relation: np.ndarray, relations: int) -> Int64[np.ndarray, "triples"]:
+    """Key of each query, as in `KnownAnswers.keys`."""
+    keys = entity.astype(np.int64)
+    keys *= relations
+    keys += relation
+    return keys
+
+
+def _may_be_among(keys: Int64[np.ndarray, "keys"], asked: Int64[np.ndarray, "asked"]) -> np.ndarray:
+    """Whether each key is in `asked`; true as well for about one in 64 of the others.
+
+    A key is looked up by its last bits, in a table with 64 times as many entries as are asked.
+    """
+    entries = 1 << min(max(_ENTRIES * len(asked), 1).bit_length(), _MOST_BITS)
+    there = np.zeros(entries, bool)
+    there[asked & (entries - 1)] = True
+    return there[keys & (entries - 1)]
 
 
 def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.kg import KnowledgeGraph, fact_splits, is_known, joined_splits, known_answers, num_candidates
 from owkg.kg.graph import graph_checked
+from owkg.kg.known import filtered_candidates
 from owkg.kg.popularity import popularity_columns
 from owkg.kg.seen import seen_part
 from owkg.kg.triples import triple_keys, triples_checked
@@ -235,8 +236,9 @@ def perfect_ranks(
     for side in SIDES:
         candidates, filtered = np.full(len(triples), graph.num_entities), False
         if filters:
-            known = known_answers(filter_facts(graph, filters), side, **graph.sizes)
-            candidates, filtered = num_candidates(known, triples), bool(is_known(known, triples).all())
+            known = known_answers(filter_facts(graph, filters), side, **graph.sizes, asked=triples)
+            candidates, stands = filtered_candidates(known, triples)
+            filtered = bool(stands.all())
         ranks, sides = Ranks(first, first, candidates), np.full(len(triples), side)
         popularity = "train" in graph.splits
         tables.append(
@@ -277,7 +279,8 @@ def candidates_of(
 ) -> Int64[np.ndarray, "triples"]:
     """Number of candidates of each triple's answer on a side, filtered by the other answers in `facts`."""
     known, one, sizes = _asked(graph, facts, side)
-    found = num_candidates(known_answers(known, one, **sizes), _asked(graph, triples, side)[0])
+    asked, *_ = _asked(graph, triples, side)
+    found = num_candidates(known_answers(known, one, **sizes, asked=asked), asked)
     more = sizes["num_entities"] - graph.num_relations if side == RELATION else 0
     return found - more
 
@@ -342,7 +345,7 @@ def split_of(graph: KnowledgeGraph, triples: np.ndarray) -> str | None:
     """Smallest split of facts that holds all the triples, the first of several; None if there is none."""
     splits = fact_splits(graph)
     for name in sorted(splits, key=lambda name: len(splits[name])):
-        if is_known(known_answers(splits[name], "tail", **graph.sizes), triples).all():
+        if is_known(known_answers(splits[name], "tail", **graph.sizes, asked=triples), triples).all():
             return name
     return None
 
@@ -372,7 +375,8 @@ def _known(
         if not own.any():
             continue
         known, asked_side, sizes = _asked(graph, facts, one)
-        index, asked = known_answers(known, asked_side, **sizes), _asked(graph, triples[own], one)[0]
+        asked, *_ = _asked(graph, triples[own], one)
+        index = known_answers(known, asked_side, **sizes, asked=asked)
         sets = known_sets(index, asked[:, 0 if asked_side == "tail" else 2], asked[:, 1])
         start[own], stop[own] = len(ids) + sets.start, len(ids) + sets.stop
         ids = np.concatenate([ids, sets.ids])

@@ -56,7 +56,8 @@ def last_ranks(
     answer = 2 if side == "tail" else 0
     of_entity, _ = seen_ids(graph, seen.entities, seen.relations)
     facts = triples[:0] if facts is None else facts
-    known = known_answers(facts[of_entity[facts[:, answer]] >= 0], side, **graph.sizes)
+    inside = facts[of_entity[facts[:, answer]] >= 0]
+    known = known_answers(inside, side, **graph.sizes, asked=triples)
     count = num_candidates(known, triples) - (graph.num_entities - seen.num_entities)
     count += of_entity[triples[:, answer]] < 0
     return Ranks(count, count, count)

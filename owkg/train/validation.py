@@ -42,7 +42,7 @@ def validator(graph: kg.KnowledgeGraph, config: Training) -> Validate:
         )
     triples = graph.splits["valid"]
     facts = kg.joined_splits(graph, ["train", "valid"])
-    known = {side: kg.known_answers(facts, side, **graph.sizes) for side in SIDES}
+    known = {side: kg.known_answers(facts, side, **graph.sizes, asked=triples) for side in SIDES}
 
     def measured(trained: Trained) -> dict[str, float]:
         trained = trained.encoded()

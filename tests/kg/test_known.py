@@ -65,6 +65,34 @@ def test_ranges_are_those_of_the_query(side, world):
 
 @SIDES
 @given(world=worlds())
+def test_queries_that_are_asked_have_all_their_answers(side, world):
+    triples, asked, entities, relations = world
+    sizes = {"num_entities": entities, "num_relations": relations}
+    whole, part = _index(world, side), known_answers(triples, side, **sizes, asked=asked)
+    assert set(part.keys) <= set(whole.keys)
+    for triple in asked:
+        entity, relation, _ = _parts(triple, side)
+        ranges = (slice(*answer_ranges(one, entity, relation)) for one in (whole, part))
+        here, there = (one.answers[own].tolist() for one, own in zip((whole, part), ranges, strict=True))
+        assert here == there
+    np.testing.assert_array_equal(num_candidates(part, asked), num_candidates(whole, asked))
+    np.testing.assert_array_equal(is_known(part, asked), is_known(whole, asked))
+
+
+def test_most_queries_that_nobody_asks_are_left_out():
+    rng = np.random.default_rng(0)
+    facts = np.stack([rng.integers(0, n, 20_000) for n in (5000, 7, 5000)], axis=1)
+    sizes = {"num_entities": 5000, "num_relations": 7}
+    asked = facts[:50]
+    part = known_answers(facts, "tail", **sizes, asked=asked)
+    queries = len(np.unique(asked[:, :2], axis=0))
+    others = len(np.unique(facts[:, :2], axis=0)) - queries
+    assert queries <= len(part.keys) < queries + others / 30
+    assert not len(known_answers(facts, "tail", **sizes, asked=facts[:0]).keys)
+
+
+@SIDES
+@given(world=worlds())
 def test_candidates_by_brute_force(side, world):
     known, oracle = _index(world, side), _oracle(world[0], side)
     triples = world[0] + world[1]
@@ -139,6 +167,7 @@ def test_wrong_input_is_named():
         (lambda: known_answers([[0, 0, 1]], "tail", num_entities=0, num_relations=1), "`num_entities`"),
         (lambda: known_answers([[0, 0, 1]], "tail", num_entities=3, num_relations=1.5), "`num_relations`"),
         (lambda: known_answers([[0, 0, 1]], "tail", num_entities=2**31, num_relations=1), "`num_entities`"),
+        (lambda: known_answers([], "tail", **sizes, asked=[[0, 0, 3]]), r"`asked` .* tail ids .* got 3"),
         (lambda: answer_ranges(known, [3], [0]), r"`entity` must be an id in \[0, 3\), got 3"),
         (lambda: answer_ranges(known, [0], [-1]), "`relation` .* got -1"),
         (lambda: answer_ranges(known, [0, 1], [0, 1, 0]), "broadcast"),
