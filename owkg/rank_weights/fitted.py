@@ -72,8 +72,8 @@ def fitted_weights(
         seed: seed of the split of the queries into halves.
     """
     order = np.random.default_rng(seed).permutation(len(change))
-    parts = (change[part] for part in (order, *np.array_split(order, 2)))
-    whole, *halves = (_Moments(len(part), part.mean(0), np.cov(part, rowvar=False)) for part in parts)
+    halves = [_moments(change[part]) for part in np.array_split(order, 2)]
+    whole = _together(*halves)
     weights, *own = (_weights(one, ends, least) for one in (whole, *halves))
     held_out = []
     for half, other, of_half in zip(halves, halves[::-1], own, strict=True):
@@ -114,12 +114,22 @@ class _Moments(NamedTuple):
         return _Moments(self.queries, np.dot(weights, self.mean), np.maximum(variance, 0.0))
 
 
+def _moments(change: Float[np.ndarray, "queries bins"]) -> _Moments:
+    mean = change.mean(0)
+    away = change - mean
+    return _Moments(len(change), mean, away.T @ away / (len(change) - 1))
+
+
 def _together(first: _Moments, second: _Moments) -> _Moments:
-    """Moments of scores over the queries of both halves."""
+    """Moments of bins, or of scores, over the queries of both halves."""
     queries = first.queries + second.queries
     mean = (first.queries * first.mean + second.queries * second.mean) / queries
-    squares = [(n - 1) * spread + n * (own - mean) ** 2 for n, own, spread in (first, second)]
-    return _Moments(queries, mean, np.sum(squares, axis=0) / (queries - 1))
+
+    def squares(n: int, own: np.ndarray, spread: np.ndarray) -> np.ndarray:
+        away = own - mean
+        return (n - 1) * spread + n * (away**2 if spread.ndim == 1 else np.outer(away, away))
+
+    return _Moments(queries, mean, (squares(*first) + squares(*second)) / (queries - 1))
 
 
 def _weights(
