@@ -91,6 +91,10 @@ def _pieces(x: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:
     last = np.maximum(count - 2, 0)
     inner = np.where(np.arange(x.shape[1]) < count[:, None], x, np.inf)
     at = np.empty(values.shape, np.intp)
+    if len(values) > len(x):
+        for curve, points in enumerate(inner):
+            at[:, curve] = np.searchsorted(points, values[:, curve], side="right") - 1
+        return np.clip(at, 0, last)
     some = max(1, _AT_ONCE // max(1, values.shape[0] * x.shape[1]))
     for begin in range(0, len(x), some):
         own = slice(begin, begin + some)

@@ -47,7 +47,7 @@ _LONGEST, _END = 1000, 300
 
 @cache
 def command_of(app: typer.Typer) -> Any:
-    """Command of a Typer app with all its subcommands, which Typer itself would build anew for each call."""
+    """Command of a Typer app, which Typer itself would build for each call; later additions are not seen."""
     return typer.main.get_command(app)
 
 

@@ -81,8 +81,9 @@ def rank_arrays(
         devices: devices that share the entities. None: all devices that JAX sees.
         block_bytes: bytes of memory for the queries of a block and the scores that it holds at a time; a
             block has at least two queries. None: 24 MiB, or 256 MiB on an accelerator (at most an eighth of
-            its free memory). If the scores of 64 queries do not fit, those of 256 are computed for a part of
-            the entities at a time. The block size can change a rank only if scores differ in their last bits.
+            its free memory). If the scores of 64 queries do not fit, up to 256 are scored against a part of
+            the entities at a time, whose rows are copied too. The block size can change a rank only if scores
+            differ in their last bits.
         named: function from the row of a triple to the name of its query in error messages. None: the row
             itself.
         on_progress: function called after each block with (ranked triples, all triples).
@@ -106,11 +107,13 @@ def rank_arrays(
     size = checks.whole("block_bytes", block_bytes, 1)
     width = width.astype(wide := jnp.result_type(trained.params["entity"], np.float32))
     tile = tile_size(num_entities)
-    most, groups = block_shape(size // wide.itemsize, numbers - num_entities, num_entities, tile)
+    row, candidate = numbers - num_entities, jax.eval_shape(lambda own: own.candidates(), trained).shape[-1]
+    most, groups = block_shape(size // wide.itemsize, row, candidate, num_entities, tile, mesh.size)
     shares = query_blocks(triples, side, known, most=most, tile=tile if groups > 1 else None)
-    copies = 1 + max((int(block.copy.max()) for _, block in shares), default=0)
     tiles = tiled(trained, mesh, groups)
-    count = partial(counts, trained, side, mesh, num_entities, groups, copies, tiles)
+    held = len(tiles) // (mesh.size * groups)
+    ahead = 1 + max((int(block.copy.max()) for _, block in shares), default=0) // held
+    count = partial(counts, trained, side, mesh, num_entities, groups, ahead, tiles)
     # All blocks are copied to the devices at once, because a copy for each block would take a tenth of the
     # time of its products.
     stack = jax.tree.map(lambda *parts: np.stack(parts), *(block for _, block in shares)) if shares else None

@@ -34,7 +34,7 @@ class Counts(NamedTuple):
 
 @partial(
     jax.jit,
-    static_argnames=("side", "mesh", "num_entities", "groups", "copies"),
+    static_argnames=("side", "mesh", "num_entities", "groups", "ahead"),
     donate_argnames="scratch",
     keep_unused=True,
 )
@@ -44,7 +44,7 @@ def counts(
     mesh: Mesh,
     num_entities: int,
     groups: int,
-    copies: int,
+    ahead: int,
     tiles: Float[Array, "tiles size d"],
     stack: QueryBlock,
     number: Int[Array, ""],
@@ -62,7 +62,7 @@ def counts(
         mesh: devices.
         num_entities: number of entities; the entries of the tiles after them are padding.
         groups: number of groups of tiles on each device; one group after the other is scored.
-        copies: number of copied tiles, for the answers of a block.
+        ahead: number of groups of copied tiles, for the answers of a block.
         tiles: candidate rows from `tiled`.
         stack: blocks of one shape, as one `QueryBlock` with a leading axis.
         number: number of the block in the stack, [].
@@ -71,7 +71,7 @@ def counts(
     """
     block = jax.tree.map(lambda parts: parts[number], stack)
     queries = trained.queries(block.entity, block.relation, side)
-    share = partial(_share, trained.model.similarity, num_entities, groups, copies)
+    share = partial(_share, trained.model.similarity, num_entities, groups, ahead)
     # Unchecked, because the inner loops of some similarities begin with zeros that are the same on all
     # devices.
     shared = jax.shard_map(
@@ -84,7 +84,7 @@ def _share(
     similarity: Similarity,
     num_entities: int,
     groups: int,
-    copies: int,
+    ahead: int,
     queries: Float[Array, "q width"],
     tiles: Float[Array, "tiles size d"],
     block: QueryBlock,
@@ -134,7 +134,6 @@ def _share(
     # The same code scores copies of the answers first, then the groups: a product can be rounded in another
     # way elsewhere.
     tile, row, column = own
-    ahead = -(-copies // held)
     rows = tiles.at[tile, column].get(mode="fill", fill_value=0)
     copied = jnp.zeros((ahead * held, *tiles.shape[1:]), tiles.dtype).at[block.copy, column].set(rows)
 

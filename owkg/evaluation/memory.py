@@ -24,25 +24,31 @@ def query_numbers(trained: Trained) -> int:
     return trained.num_entities + row.shape[-1]
 
 
-def block_shape(size: int, row: int, num_entities: int, tile: int) -> tuple[int, int]:
+def block_shape(
+    size: int, row: int, width: int, num_entities: int, tile: int, devices: int = 1
+) -> tuple[int, int]:
     """(Queries of a block, groups of tiles that are scored one after the other), for `size` numbers.
 
     A product of few rows takes almost as long as a product of many. If fewer than 64 queries fit with the
-    scores of all entities, up to 256 are therefore scored against a part of the entities at a time. A part
-    has at least as many tiles as a small graph.
+    scores of all entities, up to 256 are therefore scored against a part of the entities at a time, provided
+    that twice as many fit. On each device a group has about as many tiles as a small graph, or more. The rows
+    of the candidates of a group are copied as well, twice; groups are smaller where rows are wide.
 
     Args:
         size: how many numbers a block may hold.
         row: numbers of the row of a query.
+        width: numbers of the row of a candidate.
         num_entities: number of entities.
         tile: number of entities in a tile.
+        devices: number of devices, which share the tiles.
     """
     whole = max(1, size // (row + num_entities))
-    most = max(1, num_entities // (LEAST_TILES * tile))
-    queries = min(_MANY, size // (row + -(-num_entities // most)))
-    if whole >= _FEW or queries < 2 * whole:
+    tiles = -(-num_entities // (tile * devices))
+    queries = min(_MANY, size // (row + LEAST_TILES * tile * devices))
+    if whole >= _FEW or queries < 2 * whole or tiles < 2 * LEAST_TILES:
         return whole, 1
-    return queries, min(most, -(-num_entities // (size // queries - row)))
+    scores, rows = (size - queries * row) // queries, size // (2 * width)
+    return queries, -(-tiles // max(LEAST_TILES, min(scores, rows) // (tile * devices)))
 
 
 def block_bytes(device: Any) -> int:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import polars as pl
 
+from owkg import checks
 from owkg.errors import ArgumentError
 from owkg.evaluation.arrays import ScoredRanks, rank_arrays
 from owkg.evaluation.queries import is_asked
@@ -101,6 +102,7 @@ def ranks(
         raise ArgumentError("name", f"must not be empty, got {name!r}.")
     if filter_splits is None:
         filter_splits = default_filters(graph, split)
+    filter_splits = checks.names("filter_splits", filter_splits)
     sides = asked_sides(sides)
     triples, facts = joined_splits(graph, [split]), filter_facts(graph, filter_splits)
     if not len(triples):
@@ -120,7 +122,10 @@ def ranks(
         scorer = scorer.encoded()
         for side, own in asked.items():
             before = sum(len(part.score) for part in parts)
-            known = known_answers(facts, side, **graph.sizes, asked=own)
+            is_filter = split in filter_splits
+            # A part that was seen has an index of its own.
+            needed = part is graph or not is_filter
+            known = known_answers(facts, side, **graph.sizes, asked=own) if needed else None
             found = _one_side(
                 scorer,
                 graph,
@@ -135,7 +140,7 @@ def ranks(
                 on_progress=on_progress and (lambda done, _, at=before: on_progress(at + done, total)),
             )
             parts.append(found)
-            filtered = filtered and (split in filter_splits or bool(is_known(known, own).all()))
+            filtered = filtered and (is_filter or (known is not None and bool(is_known(known, own).all())))
     every = ScoredRanks(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     side_of = np.repeat(list(asked), list(map(len, asked.values())))
     triples = np.concatenate(list(asked.values()))

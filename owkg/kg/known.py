@@ -44,8 +44,9 @@ def known_answers(
         triples: head, relation and tail ids, int [triples, 3].
         side: predicted side, "head" or "tail".
         num_entities, num_relations: sizes of the graph.
-        asked: int [asked, 3], triples whose queries have all their answers; most other queries are then left
-            out, which is faster if few of many queries are asked. Default: all queries.
+        asked: int [asked, 3], triples whose queries have all their answers. Most other queries are then left
+            out, as if nothing answered them, which is faster if few of many queries are asked. Default: all
+            queries.
 
     Raises:
         ValueError: if an id is out of range, or `side` is neither.
@@ -129,12 +130,20 @@ def _keys(entity: np.ndarray, relation: np.ndarray, relations: int) -> Int64[np.
 def _may_be_among(keys: Int64[np.ndarray, "keys"], asked: Int64[np.ndarray, "asked"]) -> np.ndarray:
     """Whether each key is in `asked`; true as well for about one in 64 of the others.
 
-    A key is looked up by its last bits, in a table with 64 times as many entries as are asked.
+    A key is looked up by a hash of it, in a table with 64 times as many entries as are asked. The table has
+    at most 2^26 entries, so that of more than 2^20 asked keys more others are kept.
     """
-    entries = 1 << min(max(_ENTRIES * len(asked), 1).bit_length(), _MOST_BITS)
-    there = np.zeros(entries, bool)
-    there[asked & (entries - 1)] = True
-    return there[keys & (entries - 1)]
+    bits = min(max(_ENTRIES * len(asked), 1).bit_length(), _MOST_BITS)
+    there = np.zeros(1 << bits, bool)
+    there[_hashed(asked, bits)] = True
+    return there[_hashed(keys, bits)]
+
+
+def _hashed(keys: Int64[np.ndarray, "keys"], bits: int) -> np.ndarray:
+    """Numbers below 2^bits: the first bits of the keys times the golden ratio (Knuth, volume 3, 6.4)."""
+    mixed = keys.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed >>= np.uint64(64 - bits)
+    return mixed.view(np.int64)
 
 
 def _distinct(query: np.ndarray, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from owkg.evaluation import memory, rank_arrays
+from owkg.evaluation import memory, rank_arrays, tiles
 from owkg.files import storage
 from owkg.kg import known_answers
 from owkg.models import Trained, model
@@ -48,22 +48,37 @@ def test_blocks_of_all_scores_are_bounded_by_what_is_free(monkeypatch, numbers, 
 
 
 @pytest.mark.parametrize(
-    ("size", "row", "entities", "tile", "expected"),
+    ("size", "row", "width", "entities", "tile", "devices", "expected"),
     [
-        (1000 * 300, 10, 990, 50, (300, 1)),
-        (1000 * 64, 10, 990, 50, (64, 1)),
-        (1000 * 63, 10, 990, 50, (124, 2)),
-        (1000 * 63, 10, 990, 10, (256, 5)),
-        (1000 * 63, 10, 990, 80, (63, 1)),  # one group of at least eight tiles
-        (1, 10, 990, 50, (1, 1)),  # not one row fits
-        (3 * 2**21, 64, 10**6, 1954, (256, 41)),
-        (1000 * 4, 990, 990, 10, (2, 1)),  # rows as wide as all scores
+        (1000 * 300, 10, 5, 990, 50, 1, (300, 1)),
+        (1000 * 64, 10, 5, 990, 50, 1, (64, 1)),
+        (1000 * 63, 10, 5, 990, 10, 1, (256, 5)),
+        (1000 * 63, 10, 5, 990, 40, 1, (190, 4)),
+        (1000 * 63, 10, 5, 990, 50, 1, (153, 3)),
+        (1000 * 63, 10, 5, 990, 50, 2, (63, 1)),  # a device has 10 tiles, too few for two groups
+        (1000 * 40, 10, 5, 990, 61, 1, (80, 3)),
+        (1000 * 41, 10, 5, 990, 62, 1, (41, 1)),  # fewer than twice as many queries
+        (1, 10, 5, 990, 50, 1, (1, 1)),  # not one row fits
+        (3 * 2**21, 64, 64, 10**6, 1954, 1, (256, 43)),
+        (3 * 2**21, 64, 64, 10**6, 1954, 4, (100, 16)),
+        (
+            3 * 2**21,
+            2000,
+            2000,
+            10**6,
+            1954,
+            1,
+            (256, 64),
+        ),  # rows of the candidates take more than the scores
+        (1000 * 4, 990, 5, 990, 10, 1, (2, 1)),  # rows as wide as all scores
     ],
 )
-def test_more_queries_among_a_part_of_the_entities(size, row, entities, tile, expected):
-    queries, groups = memory.block_shape(size, row, entities, tile)
+def test_more_queries_among_a_part_of_the_entities(size, row, width, entities, tile, devices, expected):
+    queries, groups = memory.block_shape(size, row, width, entities, tile, devices)
     assert (queries, groups) == expected
-    assert groups == 1 or queries * (row + -(-entities // groups)) <= size
+    tiles = -(-entities // (tile * devices))
+    held = -(-tiles // groups)
+    assert groups == 1 or (held > 4 and queries * (row + held * tile * devices) <= size)
 
 
 def test_what_is_free(monkeypatch, tmp_path):
@@ -125,7 +140,7 @@ def test_a_container_may_take_less_than_the_machine_has(monkeypatch, tmp_path, k
         ("rotate", 40_000, (2**30, 2**23, 2**20, 1)),
     ],
 )
-def test_no_rank_depends_on_the_size_of_a_block(name, entities, sizes):
+def test_no_rank_of_these_models_depends_on_the_size_of_a_block(name, entities, sizes):
     rng = np.random.default_rng(0)
     triples = np.stack([rng.integers(0, n, 400) for n in (entities, 3, entities)], axis=1).astype(np.int32)
     triples[:30, 2] = entities - 1
@@ -155,6 +170,24 @@ def test_equal_scores_tie_in_every_group_of_tiles():
     np.testing.assert_array_equal(found.optimistic, 1 + better * (entities // 2 - 1))
     np.testing.assert_array_equal(found.pessimistic, found.optimistic + entities // 2 - 1)
     np.testing.assert_array_equal(found.candidates, entities - 1)
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_many_answers_in_one_column_of_the_tiles(monkeypatch, count):
+    """Their copies take more tiles than a group has."""
+    monkeypatch.setattr(tiles, "_TILE", 16)
+    entities, size = 1017 + count, tiles.tile_size(1017 + count)
+    answer = np.arange(3, entities, size)[-count:]
+    triples = np.stack([np.arange(len(answer)), np.zeros(len(answer), int), answer], axis=1)
+    scorer = model("complex", dim=8)
+    trained = Trained(scorer, *scorer.init(jax.random.key(0), entities, 1))
+    facts = np.concatenate([triples, triples + np.array([0, 0, 1]) * (triples[:, 2:] < entities - 1)])
+    known = known_answers(facts, "tail", num_entities=entities, num_relations=1)
+    one_by_one = [
+        rank_arrays(trained, triples, "tail", known=known, block_bytes=size) for size in (2**24, 4 * 40 * 160)
+    ]
+    for one, other in zip(*one_by_one, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_score_that_is_not_finite_is_found_in_every_group_of_tiles():

@@ -101,6 +101,9 @@ def test_what_is_no_model_with_its_arrays():
 
 def test_one_split_that_filters_may_be_text():
     assert ranks(TRAINED, GRAPH, filter_splits="train").equals(ranks(TRAINED, GRAPH, filter_splits=["train"]))
+    more = GRAPH._replace(splits={**GRAPH.splits, "test_more": drawn(3, 9)})
+    for filters in ("test_more", ["test_more"]):
+        assert not ranks(TRAINED, more, filter_splits=filters)["filtered"].any()
 
 
 def test_no_graph():
