@@ -62,7 +62,7 @@ def counts(
         mesh: devices.
         num_entities: number of entities; the entries of the tiles after them are padding.
         groups: number of groups of tiles on each device; one group after the other is scored.
-        ahead: number of groups of copied tiles, for the answers of a block.
+        ahead: number of groups of copied tiles that hold the answers of a block.
         tiles: candidate rows from `tiled`.
         stack: blocks of one shape, as one `QueryBlock` with a leading axis.
         number: number of the block in the stack, [].
