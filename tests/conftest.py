@@ -46,7 +46,7 @@ _TIMES = 10
 _made: Counter[Any] = Counter()
 # A check takes longer than a short function. In each process, a function is checked in its first calls
 # by others.
-_CALLS = 100
+_CALLS = 500
 
 
 # A test that passes what no annotation allows asks for the refusal: the call goes on unchecked.

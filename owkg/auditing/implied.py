@@ -420,12 +420,13 @@ def _inverted(
     line = curves(means, strengths, apart)
     rows, last = np.arange(len(means)), line.number - 1
     few = np.minimum(_END, last)
-    ((x0, x_few), (y0, y_few)), ((x_back, x1), (y_back, y1)) = (
-        tuple(tuple(side[rows, at] for at in pair) for side in (line.x, line.y))
-        for pair in ((0 * last, few), (last - few, last))
-    )
+    first, x0, x1 = np.zeros_like(last), line.x[:, 0], line.x[rows, last]
+
+    def slope(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore"):  # a curve of one point has no line
+            return (line.y[rows, end] - line.y[rows, begin]) / (line.x[rows, end] - line.x[rows, begin])
+
     inside = interpolated(line, np.clip(values, x0, x1))
-    with np.errstate(invalid="ignore"):  # a curve of one point has no line
-        at_low, at_high = (y_few - y0) / (x_few - x0), (y1 - y_back) / (x1 - x_back)
-    beyond = at_low * np.minimum(values - x0, 0) + at_high * np.maximum(values - x1, 0)
+    below, above = np.minimum(values - x0, 0), np.maximum(values - x1, 0)
+    beyond = slope(first, few) * below + slope(last - few, last) * above
     return inside + np.where(last > 0, beyond, 0.0), np.maximum(np.maximum(low - values, values - high), 0)
